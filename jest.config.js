@@ -1,0 +1,11 @@
+/** Node 24 runs the TypeScript itself; Jest only strips the types. */
+export default {
+  testEnvironment: "node",
+  testMatch: ["<rootDir>/test/**/*.test.ts"],
+  extensionsToTreatAsEsm: [".ts"],
+  moduleFileExtensions: ["ts", "js", "json", "node"],
+  transform: { "\\.ts$": "<rootDir>/test/support/strip-types.cjs" },
+  maxWorkers: 2,
+  testTimeout: 30_000,
+  openHandlesTimeout: 2_000,
+};
