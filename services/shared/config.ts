@@ -1,0 +1,103 @@
+/**
+ * Reads the environment once, at start. Every fault is named at once, as one sentence a line, so that nobody
+ * mends a deployment one restart at a time. Nothing else in the project reads `process.env`.
+ * Texts of secrets are never repeated. A variable set to "" counts as not set (as compose files pass them).
+ */
+import { readFileSync, statSync } from "node:fs";
+import { Refused } from "./settings/readers.ts";
+import { faultsBetween } from "./settings/rules.ts";
+import { accountSettings } from "./settings/accounts.ts";
+import type { Setting } from "./settings/entry.ts";
+import { runtimeSettings } from "./settings/runtime.ts";
+
+const settings = { ...runtimeSettings, ...accountSettings };
+
+type ValueOf<S> = S extends Setting<infer T> ? T : never;
+
+/** All settings, read and checked. Durations carry their unit; paths are absolute; URLs end without a slash. */
+export type Config = { readonly [K in keyof typeof settings]: ValueOf<(typeof settings)[K]> };
+
+const secretFileBytesMax = 65_536;
+
+/** `message` is all `faults`, one sentence a line; it holds no secret and may be printed. */
+export class ConfigError extends Error {
+  readonly faults: readonly string[];
+  constructor(faults: readonly string[]) {
+    super(faults.join("\n"));
+    this.name = "ConfigError";
+    this.faults = faults;
+  }
+}
+
+const byName = new Map<string, Setting<unknown>>(Object.values(settings).map((each) => [each.name, each]));
+
+/**
+ * The checked settings of this process.
+ * @throws ConfigError naming every fault of the environment
+ */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const faults: string[] = [];
+  const given = givenTexts(env, faults);
+  const isGiven = (name: string) => given.has(name) || isSet(env[`${name}_FILE`]);
+  const textOf = (name: string): string | undefined => given.get(name) ?? byName.get(name)?.fallback(textOf);
+  const values: Record<string, unknown> = {};
+  for (const [field, setting] of Object.entries<Setting<unknown>>(settings)) {
+    const text = textOf(setting.name);
+    if (text === undefined) continue;
+    try {
+      values[field] = setting.reader(text);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      // A default that follows from a faulty setting fails with it; one sentence is enough.
+      if (given.has(setting.name) || faults.length === 0)
+        faults.push(`${setting.name} ${error.message}${setting.secret ? "" : `, not ${quoted(text)}`}.`);
+    }
+  }
+  // The loop above gave each field the result of that field's own reader; TypeScript cannot follow it.
+  const config = values as Config;
+  faults.push(...faultsBetween(config, isGiven));
+  if (faults.length > 0) throw new ConfigError(faults);
+  return Object.freeze(config);
+}
+
+/** Every setting for the README: variable, default as text ("" for none) and meaning. */
+export function describeSettings(): { name: string; default: string; meaning: string }[] {
+  return [...byName.values()].map(({ name, shown, meaning, secret }) => ({
+    name: secret ? `${name}, ${name}_FILE` : name,
+    default: shown,
+    meaning,
+  }));
+}
+
+const isSet = (text: string | undefined): text is string => text !== undefined && text !== "";
+
+const quoted = (text: string) => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+
+/** What was given, from the variables themselves or, for secrets, from the files that `<NAME>_FILE` names. */
+function givenTexts(env: NodeJS.ProcessEnv, faults: string[]): Map<string, string> {
+  const given = new Map<string, string>();
+  for (const { name, secret } of byName.values()) {
+    const direct = env[name];
+    if (isSet(direct)) given.set(name, direct.trim());
+    const file = secret ? env[`${name}_FILE`] : undefined;
+    if (!isSet(file)) continue;
+    if (given.has(name)) faults.push(`${name} and ${name}_FILE are both set; one is enough.`);
+    else readSecretFile(name, file, given, faults);
+  }
+  return given;
+}
+
+function readSecretFile(name: string, path: string, given: Map<string, string>, faults: string[]): void {
+  try {
+    // A device or a pipe would block or never end, so only plain files are read.
+    const stat = statSync(path);
+    const fault = !stat.isFile() ? "no plain file" : stat.size > secretFileBytesMax ? "too large" : undefined;
+    const text = fault === undefined ? readFileSync(path, "utf8").trim() : "";
+    if (fault !== undefined) faults.push(`${name}_FILE names ${quoted(path)}, which is ${fault}.`);
+    else if (text === "") faults.push(`${name}_FILE names ${quoted(path)}, which is empty.`);
+    else given.set(name, text);
+  } catch (error) {
+    const code = typeof error === "object" && error && "code" in error ? String(error.code) : "unknown error";
+    faults.push(`${name}_FILE names ${quoted(path)}, which cannot be read (${code}).`);
+  }
+}

@@ -1,0 +1,52 @@
+/** One setting of the service: its environment variable, default, meaning and reader. */
+import { readFlag } from "./readers.ts";
+import type { Reader } from "./readers.ts";
+
+/** The text in force of another setting (given or default), for defaults that follow from it. */
+export type Lookup = (name: string) => string | undefined;
+
+export interface Setting<T> {
+  readonly name: string;
+  readonly meaning: string;
+  readonly reader: Reader<T>;
+  /** The text used when nothing is given; undefined: the setting stays undefined. */
+  readonly fallback: (textOf: Lookup) => string | undefined;
+  /** The default as the README shows it. */
+  readonly shown: string;
+  /** Its text is never repeated in a message, and `<NAME>_FILE` may name a file that holds it. */
+  readonly secret: boolean;
+}
+
+/** A setting that always has a value; `shown` describes a computed default. */
+export function setting<T>(
+  name: string,
+  reader: Reader<T>,
+  fallback: string | ((textOf: Lookup) => string),
+  meaning: string,
+  shown = typeof fallback === "string" ? fallback : "",
+): Setting<T> {
+  const compute = typeof fallback === "string" ? () => fallback : fallback;
+  return { name, meaning, reader, fallback: compute, shown, secret: false };
+}
+
+export function optional<T>(
+  name: string,
+  reader: Reader<T>,
+  meaning: string,
+  shown: string,
+): Setting<T | undefined> {
+  return { name, meaning, reader, fallback: () => undefined, shown, secret: false };
+}
+
+export function secret<T>(
+  name: string,
+  reader: Reader<T>,
+  meaning: string,
+  shown: string,
+): Setting<T | undefined> {
+  return { ...optional(name, reader, meaning, shown), secret: true };
+}
+
+export const saysProduction = (text: string | undefined) => /^prod(?:uction)?$/i.test(text ?? "");
+export const isProduction = (textOf: Lookup) => saysProduction(textOf("NODE_ENV"));
+export const isDemo = (textOf: Lookup) => readFlag(textOf("DEMO_MODE") ?? "") === true;
