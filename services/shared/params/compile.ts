@@ -1,0 +1,80 @@
+/**
+ * Compiles declared parameters into one function that reads a flat object of them: the action's own check, run
+ * on whatever node the action runs on, whether the call came from the gateway or from another service.
+ */
+import { notFoundType } from "./read-scalar.ts";
+import type { LocatedField, ParametersShape } from "./rule-types.ts";
+import { type Failure, type ParamsOf, type Place, type Places, placeNames, type RuleShape } from "./types.ts";
+import { newValidator } from "./validator.ts";
+
+/** `notFound` is the name of the path parameter that cannot exist. */
+export type Checked<T> = { params: T } | { notFound: string } | { failures: Failure[] };
+
+/** `bodyFault` stands for the whole body (absent, no object): then no field of the body is looked at. */
+export type Check<T> = (flat: Readonly<Record<string, unknown>>, bodyFault?: Failure) => Checked<T>;
+
+/** What the generated code reads and fills in. */
+interface Request {
+  flat: Readonly<Record<string, unknown>>;
+  bodyFault: Failure | undefined;
+  params: unknown;
+}
+
+const nameForm = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/i;
+const reservedNames = new Set(["constructor", "prototype", "toString", "valueOf", "hasOwnProperty"]);
+
+/**
+ * @throws Error when two places declare the same name, or a name is none: mistakes in the program.
+ * The function it answers never throws and leaves the object it is given as it is.
+ */
+export function compileParams<const P extends Places>(places: P): Check<ParamsOf<P>> {
+  refuseBadNames(places);
+  const schema: ParametersShape = { type: "parameters", $$root: true, fields: located(places) };
+  const check = newValidator().compile<unknown>({ ...schema });
+  return (flat, bodyFault) => {
+    const request: Request = { flat, bodyFault, params: undefined };
+    const found: unknown = check(request);
+    // The generated code has read every declared field into `params` and pushed nothing but failures.
+    if (found === true) return { params: request.params as ParamsOf<P> };
+    return verdict(found as Failure[]);
+  };
+}
+
+/** Failures win over "no such thing": whoever writes badly is told so first. */
+function verdict(found: Failure[]): { notFound: string } | { failures: Failure[] } {
+  const failures = found.filter(({ type }) => type !== notFoundType);
+  const absent = found.find(({ type }) => type === notFoundType);
+  if (failures.length > 0 || absent === undefined) return { failures };
+  return { notFound: absent.loc[1] ?? "" };
+}
+
+function located(places: Places): Record<Place, LocatedField[]> {
+  const fields: Record<Place, LocatedField[]> = { path: [], query: [], header: [], body: [] };
+  for (const place of placeNames) {
+    for (const [name, shape] of Object.entries(places[place] ?? {})) {
+      fields[place].push({ name, loc: [place, place === "header" ? wireName(name, shape) : name], shape });
+    }
+  }
+  return fields;
+}
+
+/** Header names are compared without case; FastAPI reports them in lower case, so do we. */
+function wireName(name: string, { header }: RuleShape): string {
+  return (header ?? name.replaceAll("_", "-")).toLowerCase();
+}
+
+/** From the header's wire name in lower case, as Node writes it, to the parameter's name. */
+export function headerNames(places: Places): ReadonlyMap<string, string> {
+  return new Map(Object.entries(places.header ?? {}).map(([name, shape]) => [wireName(name, shape), name]));
+}
+
+function refuseBadNames(places: Places): void {
+  const seen = new Set<string>();
+  for (const place of placeNames) {
+    for (const name of Object.keys(places[place] ?? {})) {
+      if (!nameForm.test(name) || reservedNames.has(name)) throw new Error(`${name} is no parameter name`);
+      if (seen.has(name)) throw new Error(`parameter ${name} is declared twice`);
+      seen.add(name);
+    }
+  }
+}

@@ -1,0 +1,51 @@
+/** JSON bodies: strict UTF-8, bounded depth, no prototype keys; of a repeated key the last value stays. */
+import { isUtf8 } from "node:buffer";
+import secureJson from "secure-json-parse";
+import { bodyMissing, failure, valueError } from "./failure.ts";
+import { faultOffset } from "./json-fault.ts";
+import type { Failure } from "./types.ts";
+
+const depthMax = 32;
+const quote = 0x22;
+const backslash = 0x5c;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+
+/** @param bytes the whole body; none at all is "Field required" */
+export function parseJsonBody(bytes: Buffer): { value: unknown } | { failure: Failure } {
+  if (bytes.length === 0) return { failure: bodyMissing() };
+  if (!isUtf8(bytes)) return broken(bytes.toString().indexOf("\ufffd"));
+  if (isTooDeep(bytes)) {
+    const fault = valueError(`the JSON must not be nested deeper than ${depthMax} levels`);
+    return { failure: { ...fault, loc: ["body"] } };
+  }
+  const text = bytes.toString();
+  try {
+    return { value: secureJson.parse(text, { protoAction: "remove", constructorAction: "remove" }) };
+  } catch {
+    return broken(faultOffset(text));
+  }
+}
+
+function broken(offset: number): { failure: Failure } {
+  return { failure: { ...failure("json_invalid", "JSON decode error"), loc: ["body", String(offset)] } };
+}
+
+/** Counts brackets outside strings before anything is parsed; stops at the first one too many. */
+function isTooDeep(bytes: Buffer): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i];
+    if (inString) {
+      if (byte === backslash) i++;
+      else if (byte === quote) inString = false;
+    } else if (byte === quote) inString = true;
+    else if (byte === openBrace || byte === openBracket) {
+      if (++depth > depthMax) return true;
+    } else if (byte === closeBrace || byte === closeBracket) depth--;
+  }
+  return false;
+}

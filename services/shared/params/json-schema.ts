@@ -1,0 +1,97 @@
+/**
+ * JSON Schema 2020-12 of rules, as OpenAPI 3.1 embeds it. The schema says what a well-behaved client sends; the
+ * lenient readings (`"12"` for 12) are not part of it.
+ */
+import type { ListShape, ObjectShape, RuleShape, TextShape } from "./types.ts";
+
+export interface JsonSchema {
+  [keyword: string]: unknown;
+}
+
+/** Called for an `object` with a name; answers what stands in its place, `{ $ref: … }`. */
+export type Lift = (name: string, schema: JsonSchema) => JsonSchema;
+
+export function toJsonSchema(shape: RuleShape, lift?: Lift): JsonSchema {
+  const named = shape.type === "object" ? shape.name : undefined;
+  const bare = { ...valueSchema(shape, lift), ...(named === undefined ? {} : { title: named }) };
+  const schema = named === undefined || lift === undefined ? bare : lift(named, bare);
+  return {
+    ...(shape.nullable === true ? orNull(schema) : schema),
+    ...(shape.description === undefined ? {} : { description: shape.description }),
+    ...(shape.default === undefined ? {} : { default: shape.default }),
+  };
+}
+
+function valueSchema(shape: RuleShape, lift: Lift | undefined): JsonSchema {
+  switch (shape.type) {
+    case "text":
+      return textSchema(shape);
+    case "secretText":
+      return { ...textSchema(shape), format: "password" };
+    case "email":
+      return { type: "string", format: "email", maxLength: 254 };
+    case "url":
+      return { type: "string", format: "uri", maxLength: shape.max };
+    case "dateOrTime":
+      return {
+        type: "string",
+        anyOf: [{ format: "date" }, { format: "date-time" }],
+        examples: ["2026-01-31", "2026-01-31T12:00:00Z"],
+      };
+    case "timestamp":
+      return { type: "string", format: "date-time" };
+    case "integer":
+      return { type: "integer", ...given({ minimum: shape.min, maximum: shape.max }) };
+    case "flag":
+      return { type: "boolean" };
+    case "oneOf":
+      return { type: "string", enum: [...shape.values] };
+    case "listOf":
+      return listSchema(shape, lift);
+    case "dictionary":
+      return { type: "object", additionalProperties: true };
+    case "object":
+      return objectSchema(shape, lift);
+    case "json":
+      return {};
+  }
+}
+
+function textSchema({ min, max, pattern }: TextShape): JsonSchema {
+  return { type: "string", ...given({ minLength: min, maxLength: max, pattern: pattern?.source }) };
+}
+
+function listSchema({ items, min, max, unique }: ListShape, lift: Lift | undefined): JsonSchema {
+  return {
+    type: "array",
+    items: toJsonSchema(items, lift),
+    ...given({ minItems: min, maxItems: max, uniqueItems: unique }),
+  };
+}
+
+/** A field is required unless it may be absent; fields with a default are always there in results. */
+export function objectSchema({ fields }: Pick<ObjectShape, "fields">, lift?: Lift): JsonSchema {
+  const entries = Object.entries(fields);
+  const required = entries.filter(([, shape]) => isRequired(shape)).map(([name]) => name);
+  return {
+    type: "object",
+    properties: Object.fromEntries(entries.map(([name, shape]) => [name, toJsonSchema(shape, lift)])),
+    ...(required.length === 0 ? {} : { required }),
+  };
+}
+
+export function isRequired(shape: RuleShape): boolean {
+  return shape.optional !== true && shape.default === undefined;
+}
+
+function orNull(schema: JsonSchema): JsonSchema {
+  if (typeof schema.type !== "string" || "anyOf" in schema) {
+    return Object.keys(schema).length === 0 ? schema : { anyOf: [schema, { type: "null" }] };
+  }
+  const values = Array.isArray(schema.enum) ? { enum: [...schema.enum, null] } : {};
+  return { ...schema, type: [schema.type, "null"], ...values };
+}
+
+function given(keywords: JsonSchema): JsonSchema {
+  return Object.fromEntries(Object.entries(keywords).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,47 @@
+/** OpenAPI 3.1 parameter objects and request body of an action's parameters. */
+import { isRequired, type JsonSchema, type Lift, objectSchema, toJsonSchema } from "./json-schema.ts";
+import type { Places, RuleShape } from "./types.ts";
+
+export interface OpenApiParameter {
+  name: string;
+  in: "path" | "query" | "header";
+  required: boolean;
+  schema: JsonSchema;
+  description?: string;
+}
+
+export interface OpenApiRequestBody {
+  required: boolean;
+  content: { "application/json": { schema: JsonSchema } };
+}
+
+/** Without body fields there is no `requestBody`; it is required as soon as one of its fields is. */
+export function parametersAndBody(
+  places: Places,
+  lift?: Lift,
+): { parameters: OpenApiParameter[]; requestBody?: OpenApiRequestBody } {
+  const parameters = (["path", "query", "header"] as const).flatMap((place) =>
+    Object.entries(places[place] ?? {}).map(([name, shape]) => parameter(name, place, shape, lift)),
+  );
+  const fields = places.body ?? {};
+  if (Object.keys(fields).length === 0) return { parameters };
+  const schema = objectSchema({ fields }, lift);
+  const required = Object.values(fields).some(isRequired);
+  return { parameters, requestBody: { required, content: { "application/json": { schema } } } };
+}
+
+function parameter(
+  name: string,
+  place: OpenApiParameter["in"],
+  shape: RuleShape,
+  lift: Lift | undefined,
+): OpenApiParameter {
+  const { description, ...schema } = toJsonSchema(shape, lift);
+  return {
+    name: place === "header" ? (shape.header ?? name.replaceAll("_", "-")) : name,
+    in: place,
+    required: place === "path" || isRequired(shape),
+    schema,
+    ...(typeof description === "string" ? { description } : {}),
+  };
+}
