@@ -29,6 +29,7 @@ export async function ensureCluster(options: ClusterOptions): Promise<void> {
   const { folder, account } = options;
   const parent = dirname(folder);
   try {
+    await mkdir(parent, { recursive: true, mode: 0o700 });
     for (const name of await readdir(parent)) {
       if (name.startsWith(unfinishedPrefix)) await removeTree(join(parent, name));
     }

@@ -9,7 +9,7 @@ import { constants } from "node:fs";
 import { access, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { errorCode, fileError, StartError } from "./start-error.ts";
+import { errorCode, fileError, propertyOf, StartError } from "./start-error.ts";
 
 const lockName = "instance.lock";
 const pidName = "instance.pid";
@@ -69,7 +69,7 @@ async function takeLock(folder: string): Promise<DatabaseSync> {
 }
 
 async function lockError(error: unknown, folder: string, file: string): Promise<StartError> {
-  const sqliteCode = error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : 0;
+  const sqliteCode = Number(propertyOf(error, "errcode")) & 0xff;
   if (sqliteCode === sqliteBusy) {
     const pid = (await readFile(join(folder, pidName), "utf8").catch(() => "")).trim();
     return new StartError(

@@ -26,7 +26,7 @@ export function outputTail(stream: Readable | null, log: (line: string) => void)
 export function explainExit(program: string, ending: string, tail: readonly string[]): StartError {
   const text = tail.join("\n");
   if (/No space left on device|Disk quota exceeded/.test(text)) {
-    return new StartError("The embedded PostgreSQL cannot start: the disk is full.");
+    return new StartError("The embedded PostgreSQL cannot start: the disk that holds DATA_DIR is full.");
   }
   // "the database system is starting up" only answers a client that came too early.
   const fatal = tail.find((line) => /(?:FATAL|PANIC|error): +(?!the database system is)/.test(line));

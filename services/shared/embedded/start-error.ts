@@ -13,13 +13,20 @@ const reasons: Readonly<Record<string, string>> = {
   EDQUOT: "the disk quota is used up",
   ENOTDIR: "a file stands where a folder is needed",
   EISDIR: "a folder stands where a file is needed",
+  ENOENT: "it does not exist",
   EBUSY: "it is in use or a mount point",
   ENAMETOOLONG: "the path is too long",
 };
 
+/** A property of a caught value, if it has it. No `instanceof`: errors of Node's own come from another realm in Jest. */
+export function propertyOf(error: unknown, name: "code" | "errcode" | "message"): unknown {
+  return typeof error === "object" && error !== null ? Reflect.get(error, name) : undefined;
+}
+
 /** The `code` of a system error (`ENOENT`, …), or an empty text. */
 export function errorCode(error: unknown): string {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+  const code = propertyOf(error, "code");
+  return typeof code === "string" ? code : "";
 }
 
 /**
@@ -29,6 +36,7 @@ export function errorCode(error: unknown): string {
 export function fileError(error: unknown, path: string, action: string): StartError {
   if (error instanceof StartError) return error;
   const code = errorCode(error);
-  const reason = reasons[code] ?? (code || (error instanceof Error ? error.message : String(error)));
+  const message = propertyOf(error, "message") ?? error;
+  const reason = reasons[code] ?? String(code.startsWith("E") && !code.startsWith("ERR_") ? code : message);
   return new StartError(`${path} cannot be ${action}: ${reason}.`, { cause: error });
 }

@@ -1,0 +1,34 @@
+// A process of its own for the tests that kill one: takes a data folder and, as told, locks it or starts its database,
+// prints one line of JSON and waits to be killed; on an error it prints that and ends.
+
+import pg from "pg";
+import { openDataDirectory } from "../../services/shared/embedded/data-directory.ts";
+import { startEmbeddedPostgres } from "../../services/shared/embedded/postgres.ts";
+
+const [command, dataDir = "", password = ""] = process.argv.slice(2);
+
+async function run(): Promise<object> {
+  const directory = await openDataDirectory(dataDir);
+  if (command === "lock") return { path: directory.path };
+  const server = await startEmbeddedPostgres({ dataDir, password, log: () => undefined });
+  if (command === "start-and-stop") {
+    await server.stop();
+    await directory.release();
+    return { stopped: true };
+  }
+  const client = new pg.Client(server.url("postgres"));
+  await client.connect();
+  await client.query("CREATE TABLE kept (id int PRIMARY KEY)");
+  await client.query("INSERT INTO kept SELECT generate_series(1, 100)");
+  return { postmaster: server.processId };
+}
+
+try {
+  console.log(JSON.stringify(await run()));
+  if (command !== "start-and-stop") setInterval(() => undefined, 60_000);
+} catch (error) {
+  console.log(
+    JSON.stringify(error instanceof Error ? { name: error.name, message: error.message } : { error }),
+  );
+  process.exitCode = 1;
+}
