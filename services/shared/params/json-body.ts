@@ -2,7 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import secureJson from "secure-json-parse";
 import { bodyMissing, failure, valueError } from "./failure.ts";
-import { faultOffset } from "./json-fault.ts";
+import { charactersBefore, faultOffset } from "./json-fault.ts";
 import type { Failure } from "./types.ts";
 
 const depthMax = 32;
@@ -16,12 +16,12 @@ const closeBrace = 0x7d;
 /** @param bytes the whole body; none at all is "Field required" */
 export function parseJsonBody(bytes: Buffer): { value: unknown } | { failure: Failure } {
   if (bytes.length === 0) return { failure: bodyMissing() };
-  if (!isUtf8(bytes)) return broken(bytes.toString().indexOf("\ufffd"));
+  const text = bytes.toString();
+  if (!isUtf8(bytes)) return broken(charactersBefore(text, text.indexOf("\ufffd")));
   if (isTooDeep(bytes)) {
     const fault = valueError(`the JSON must not be nested deeper than ${depthMax} levels`);
     return { failure: { ...fault, loc: ["body"] } };
   }
-  const text = bytes.toString();
   try {
     return { value: secureJson.parse(text, { protoAction: "remove", constructorAction: "remove" }) };
   } catch {

@@ -6,6 +6,7 @@
 /** Sticky: each is tried exactly where the walk stands. */
 const space = /[ \t\n\r]*/y;
 const scalar = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+// oxlint-disable-next-line no-control-regex -- exactly what JSON forbids inside strings
 const stringPart = /[^"\\\u0000-\u001f]*/y;
 const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
@@ -77,7 +78,8 @@ function skip(pattern: RegExp, text: string, at: number): number {
   return pattern.test(text) ? pattern.lastIndex : at;
 }
 
-function charactersBefore(text: string, end: number): number {
+/** Characters (code points) before the offset `end`, which counts UTF-16 units. */
+export function charactersBefore(text: string, end: number): number {
   let count = 0;
   for (let i = 0; i < end; i++) if ((text.charCodeAt(i) & 0xfc00) !== 0xdc00) count++;
   return count;

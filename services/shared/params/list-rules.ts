@@ -3,8 +3,15 @@ import { failure, valueError } from "./failure.ts";
 import type { Read } from "./read-text.ts";
 import type { ListShape } from "./types.ts";
 
+const lengthMaxUnlessStated = 1000;
+
+export function lengthMax({ max = lengthMaxUnlessStated }: ListShape): number {
+  return max;
+}
+
 /** Said before any item is looked at: a list over its bound costs nothing. */
-export function tooLong({ max = Infinity }: ListShape): Read {
+export function tooLong(shape: ListShape): Read {
+  const max = lengthMax(shape);
   return (list, failures) => void failures.push(failure("too_long", lengthSentence("most", max, list)));
 }
 

@@ -11,9 +11,10 @@ const addressLengthMax = 254;
 const localLengthMax = 64;
 const domainLengthMax = 253;
 const labelLengthMax = 63;
+const shownMax = 10;
 
 /** What nearly every address looks like; decides without the finer look below. */
-const ordinary = /^[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*@(?:[a-z0-9]{1,63}\.)+[a-z]{2,63}$/i;
+const ordinary = /^[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*@(?:[a-z0-9]+(?:-[a-z0-9]+)*\.)+[a-z]{2,63}$/i;
 const localCharacter = /[\w!#$%&'*+\-/=?^`{|}~.\u0080-\u{10ffff}]/u;
 const domainCharacter = /[a-z0-9.\-\u0080-\u{10ffff}]/iu;
 const unsafeCharacter = /[\p{Z}\p{C}]/u;
@@ -97,11 +98,11 @@ function unsafeFault(part: string): string | undefined {
   return "The email address contains unsafe characters.";
 }
 
-/** The distinct characters that do not belong, as they may be shown. */
+/** The distinct characters that do not belong, as they may be shown: the first few, for this repeats input. */
 function strangers(part: string, allowed: RegExp): string {
   const found = new Set<string>();
   for (const character of part) if (!allowed.test(character)) found.add(shown(character));
-  return [...found].sort().join(", ");
+  return [...found].sort().slice(0, shownMax).join(", ");
 }
 
 function shown(character: string): string {

@@ -8,12 +8,13 @@ import type { Failure, TextShape } from "./types.ts";
 /** Reads a value, or pushes a failure and answers something nobody uses. */
 export type Read = (value: unknown, failures: Failure[]) => unknown;
 
-const notPlainAscii = /[^\x01-\x7f]/;
+const notPlainAscii = /[^ -~]/;
 const longRunOfMarks = /\p{M}{65}/u;
+const lengthMaxUnlessStated = 100_000;
 /** NFC joins at most four code points into one, each at most two UTF-16 units. */
 const unitsPerCharacterMax = 8;
 
-export function readText({ min = 0, max = Infinity, pattern, trim = false }: TextShape): Read {
+export function readText({ min = 0, max = lengthMaxUnlessStated, pattern, trim = false }: TextShape): Read {
   const tooShort = `String should have at least ${min} ${min === 1 ? "character" : "characters"}`;
   const tooLong = `String should have at most ${max} ${max === 1 ? "character" : "characters"}`;
   const mismatch = `String should match pattern '${pattern?.source}'`;

@@ -4,7 +4,7 @@
  * part of the place puts it in front on the way out, so a good request never builds one.
  */
 import { locate, notFields, valueError } from "./failure.ts";
-import { finishList, tooLong } from "./list-rules.ts";
+import { finishList, lengthMax, tooLong } from "./list-rules.ts";
 import { readDictionary } from "./read-dictionary.ts";
 import { readEmail } from "./read-email.ts";
 import { readMoment } from "./read-moment.ts";
@@ -86,7 +86,7 @@ function compileList(this: Composer, rule: CompiledRule<ListShape>, _path: strin
   const source = `
     var own = context.customs[${index}], list = value, before = errors.length, seen = before;
     if (!Array.isArray(list)) return own.refuse(errors, "list_type", "Input should be a valid list");
-    if (list.length > ${schema.max ?? Infinity}) return own.tooLong(list, errors);
+    if (list.length > ${lengthMax(schema)}) return own.tooLong(list, errors);
     var out = new Array(list.length);
     for (var i = 0; i < list.length && seen < ${failuresMax}; i++) {
       ${item}

@@ -9,7 +9,7 @@ interface Described {
 }
 
 interface TextOptions extends Described {
-  /** Lengths count characters (code points) after trimming. */
+  /** Lengths count characters (code points) after trimming; at most 100 000 unless stated. */
   min?: number;
   max?: number;
   pattern?: RegExp;
@@ -19,18 +19,16 @@ interface TextOptions extends Described {
 
 /** The largest value of PostgreSQL's `integer`, in which all ids are kept. */
 export const idMax = 2_147_483_647;
-const unlessStatedTextLengthMax = 100_000;
-const unlessStatedListLengthMax = 1000;
 
 /** A string without NUL and lone surrogates, in NFC. */
 export function text(options: TextOptions = {}): Rule<string> {
   refuseStatefulPattern(options.pattern);
-  return { type: "text", max: unlessStatedTextLengthMax, ...options };
+  return { type: "text", ...options };
 }
 
 /** A password or key: like `text`, never trimmed. */
 export function secretText(options: Omit<TextOptions, "trim" | "pattern">): Rule<string> {
-  return { type: "secretText", max: unlessStatedTextLengthMax, ...options };
+  return { type: "secretText", ...options };
 }
 
 /** Trimmed, NFC, at most 254 characters, the case kept. */
@@ -75,6 +73,7 @@ export function oneOf<const V extends readonly [string, ...string[]]>(
 
 interface ListOptions extends Described {
   min?: number;
+  /** 1000 unless stated. */
   max?: number;
   /** Refuses a second equal item; for lists of texts, numbers or booleans. */
   unique?: boolean;
@@ -84,7 +83,7 @@ export function listOf<R extends AnyRule>(
   items: R,
   options: ListOptions = {},
 ): Rule<ValueOf<R>[], "required", InputValueOf<R>[]> {
-  return { type: "listOf", items, max: unlessStatedListLengthMax, ...options };
+  return { type: "listOf", items, ...options };
 }
 
 interface DictionaryOptions extends Described {

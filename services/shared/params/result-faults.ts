@@ -1,0 +1,61 @@
+/**
+ * Holds an answer against its declared result: tests run it over every answer they get. Unlike the reading of
+ * parameters it is strict: nothing is converted, nothing may be added, and fields keep their declared order.
+ */
+import type { IntegerShape, ListShape, ObjectShape, RuleShape } from "./types.ts";
+
+/** A sentence for every fault, each with the path to it (`$.items.0.id: …`); an empty list is a good answer. */
+export function resultFaults(shape: RuleShape, value: unknown, at = "$"): string[] {
+  if (value === null && shape.nullable === true) return [];
+  if (shape.type === "listOf") return listFaults(shape, value, at);
+  if (shape.type === "object") return objectFaults(shape, value, at);
+  return holds(shape, value) ? [] : [`${at}: is no ${shape.type}`];
+}
+
+function holds(shape: Exclude<RuleShape, ListShape | ObjectShape>, value: unknown): boolean {
+  switch (shape.type) {
+    case "flag":
+      return typeof value === "boolean";
+    case "integer":
+      return isWithin(shape, value);
+    case "oneOf":
+      return typeof value === "string" && shape.values.includes(value);
+    case "json":
+      return value !== undefined;
+    case "dictionary":
+      return isObject(value);
+    case "timestamp":
+      return typeof value === "string" && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/.test(value);
+    default:
+      return typeof value === "string";
+  }
+}
+
+function isWithin({ min = -Infinity, max = Infinity }: IntegerShape, value: unknown): boolean {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max;
+}
+
+function listFaults({ items }: ListShape, value: unknown, at: string): string[] {
+  if (!Array.isArray(value)) return [`${at}: is no list`];
+  return value.flatMap((item, index) => resultFaults(items, item, `${at}.${index}`));
+}
+
+function objectFaults({ fields }: ObjectShape, value: unknown, at: string): string[] {
+  if (!isObject(value)) return [`${at}: is no object`];
+  const present = Object.keys(value);
+  const declared = Object.keys(fields);
+  const unknown = present
+    .filter((name) => !declared.includes(name))
+    .map((name) => `${at}.${name}: is not declared`);
+  const expected = declared.filter((name) => present.includes(name));
+  const order = expected.join() === present.filter((name) => declared.includes(name)).join();
+  const faults = Object.entries(fields).flatMap(([name, shape]) => {
+    if (Object.hasOwn(value, name)) return resultFaults(shape, value[name], `${at}.${name}`);
+    return shape.optional === true ? [] : [`${at}.${name}: is absent`];
+  });
+  return [...unknown, ...faults, ...(order ? [] : [`${at}: fields are out of order`])];
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
