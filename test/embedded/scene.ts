@@ -73,7 +73,7 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
   for (const end = performance.now() + waitMsMax; performance.now() < end; await delay(5)) {
     if (await condition()) return;
   }
-  throw new Error(`still not so after ${waitMsMax} ms: ${condition}`);
+  throw new Error(`still not so after ${waitMsMax} ms: ${condition.toString()}`);
 }
 
 export async function isRunning(pid: number): Promise<boolean> {

@@ -86,15 +86,19 @@ async function initialise(folder: string, options: ClusterOptions): Promise<void
 function runInitdb(folder: string, passwordFile: string, options: ClusterOptions): Promise<void> {
   // One syncfs costs next to nothing; initdb's own way, an fsync per file, takes seconds on some disks.
   const sync = process.platform === "linux" ? "--sync-method=syncfs" : "--no-sync";
-  const args = [
-    ...["-D", folderArgument(folder, options.account), "--username", options.superuser],
-    ...["--pwfile", passwordFile, "--auth=scram-sha-256", "--encoding=UTF8"],
-    ...["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--no-instructions", sync],
-  ];
-  const child = spawnIn(folder, options.account, join(options.programs, "initdb"), args, {
-    stdio: ["ignore", "ignore", "pipe"],
-    timeout: options.timeoutMs,
-  });
+  const where = ["-D", folderArgument(folder, options.account), "--no-instructions", sync];
+  const login = ["--username", options.superuser, "--pwfile", passwordFile, "--auth=scram-sha-256"];
+  const locale = ["--encoding=UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
+  const child = spawnIn(
+    folder,
+    options.account,
+    join(options.programs, "initdb"),
+    [...where, ...login, ...locale],
+    {
+      stdio: ["ignore", "ignore", "pipe"],
+      timeout: options.timeoutMs,
+    },
+  );
   const tail = outputTail(child.stderr, () => undefined);
   return new Promise((done, failed) => {
     child.once("error", (error) => failed(explainExit("initdb", error.message, tail)));
