@@ -193,6 +193,11 @@ describe("rules between settings", () => {
       { ...production, ADMIN_PASSWORD: "Open-Sesame-4711" },
       [/^ADMIN_PASSWORD is/],
     ],
+    [
+      "a common administrator",
+      { ...production, ADMIN_PASSWORD: "trustno1" },
+      [/^ADMIN_PASSWORD is refused: .*common/],
+    ],
     ["a demo with published sign-ins", { ...production, DEMO_MODE: "true" }, [/^DEMO_MODE in production/]],
     ["two listeners on one port", { PORT: "3000", HEALTH_PORT: "3000" }, [/must differ/]],
     ["an application role without its owner", { DATABASE_APP_URL: database }, [/^DATABASE_APP_URL needs/]],

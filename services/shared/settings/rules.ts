@@ -1,5 +1,6 @@
 /** Rules between settings: what must be given together, what may not be published, what may not collide. */
 import type { Config } from "../config.ts";
+import { passwordFault } from "../passwords/password-policy.ts";
 import { publishedDemoPassword } from "./accounts.ts";
 
 /** The marks of values copied from documentation, examples and templates. */
@@ -50,6 +51,11 @@ function productionFaults(values: Partial<Config>, isGiven: (name: string) => bo
     faults.push("ADMIN_PASSWORD (or ADMIN_PASSWORD_FILE) must be set in production.");
   if (values.adminPassword && isPublished(values.adminPassword))
     faults.push("ADMIN_PASSWORD is a placeholder or a demo value.");
+  else if (values.adminPassword) {
+    const about = { email: values.adminEmail ?? "", fullName: "", subdomain: "platform" };
+    const fault = passwordFault(values.adminPassword, about);
+    if (fault !== undefined) faults.push(`ADMIN_PASSWORD is refused: ${fault}`);
+  }
   if (values.demoMode && values.demoPassword && isPublished(values.demoPassword))
     faults.push("DEMO_MODE in production needs a DEMO_PASSWORD of its own: the default one is published.");
   return faults;

@@ -1,0 +1,31 @@
+/**
+ * The thread that runs argon2. It answers one `Derivation` with its tag, one at a time, and knows nothing else.
+ * On Linux it lowers its own priority, so that on a busy core requests go before password checks.
+ */
+import { argon2Sync } from "node:crypto";
+import { getPriority, setPriority } from "node:os";
+import { parentPort } from "node:worker_threads";
+import type { Derivation } from "./argon2-pool.ts";
+
+const niceSteps = 10;
+
+// setpriority(PRIO_PROCESS, 0) is about the calling thread on Linux; elsewhere it would slow the whole process.
+if (process.platform === "linux") {
+  try {
+    setPriority(Math.min(19, getPriority() + niceSteps));
+  } catch {
+    // A sandbox may forbid the call; the work is the same without it.
+  }
+}
+
+parentPort?.on("message", ({ password, salt, memoryKib, passes, lanes, tagBytes }: Derivation) => {
+  const tag = argon2Sync("argon2id", {
+    message: password,
+    nonce: salt,
+    memory: memoryKib,
+    passes,
+    parallelism: lanes,
+    tagLength: tagBytes,
+  });
+  parentPort?.postMessage(tag);
+});

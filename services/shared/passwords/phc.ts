@@ -1,0 +1,81 @@
+/**
+ * Password hashes as PHC strings, `$argon2id$v=19$m=<KiB>,t=<passes>,p=<lanes>$<salt>$<tag>`, base64 without
+ * padding. Cost parameters are read from the string within bounds, so that a planted row cannot buy minutes of
+ * CPU or gigabytes of memory.
+ */
+import { randomBytes } from "node:crypto";
+
+export interface Cost {
+  readonly memoryKib: number;
+  readonly passes: number;
+  readonly lanes: number;
+}
+
+export interface Phc extends Cost {
+  readonly salt: Uint8Array<ArrayBuffer>;
+  readonly tag: Uint8Array<ArrayBuffer>;
+}
+
+/** OWASP's minimum for argon2id; about 20 ms of one core. */
+export const currentCost: Cost = { memoryKib: 19_456, passes: 2, lanes: 1 };
+export const saltBytes = 16;
+export const tagBytes = 32;
+
+const memoryKibMax = 131_072;
+const passesMax = 10;
+const lanesMax = 4;
+const pattern =
+  /^\$argon2id\$v=19\$m=(\d{1,6}),t=(\d{1,2}),p=(\d)\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/;
+
+/** The parts of a hash; undefined when it is malformed or beyond the bounds. */
+export function parsePhc(text: string): Phc | undefined {
+  const [, memory, passes, lanes, salt = "", tag = ""] = pattern.exec(text) ?? [];
+  const cost = { memoryKib: Number(memory), passes: Number(passes), lanes: Number(lanes) };
+  const ok =
+    cost.memoryKib <= memoryKibMax &&
+    cost.memoryKib >= 8 * cost.lanes &&
+    cost.passes >= 1 &&
+    cost.passes <= passesMax &&
+    cost.lanes >= 1 &&
+    cost.lanes <= lanesMax;
+  // Copies of their own: a slice of Node's shared buffer pool would take its neighbours along to the worker.
+  return ok
+    ? {
+        ...cost,
+        salt: Uint8Array.from(Buffer.from(salt, "base64")),
+        tag: Uint8Array.from(Buffer.from(tag, "base64")),
+      }
+    : undefined;
+}
+
+export function formatPhc({ memoryKib, passes, lanes, salt, tag }: Phc): string {
+  return `$argon2id$v=19$m=${memoryKib},t=${passes},p=${lanes}$${base64(salt)}$${base64(tag)}`;
+}
+
+/** Whether a hash is cheaper or shaped otherwise than today's; true for a malformed one. */
+export function needsRehash(text: string): boolean {
+  const phc = parsePhc(text);
+  if (!phc) return true;
+  return (
+    phc.memoryKib !== currentCost.memoryKib ||
+    phc.passes !== currentCost.passes ||
+    phc.lanes !== currentCost.lanes ||
+    phc.salt.length < saltBytes ||
+    phc.tag.length < tagBytes
+  );
+}
+
+const dummy = formatPhc({
+  ...currentCost,
+  salt: Uint8Array.from(randomBytes(saltBytes)),
+  tag: Uint8Array.from(randomBytes(tagBytes)),
+});
+
+/** A hash of no password, at today's cost: verifying against it makes an unknown account cost the same work. */
+export function dummyHash(): string {
+  return dummy;
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("base64").replaceAll("=", "");
+}
