@@ -17,6 +17,8 @@ const shownMax = 10;
 const ordinary = /^[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*@(?:[a-z0-9]+(?:-[a-z0-9]+)*\.)+[a-z]{2,63}$/i;
 const localCharacter = /[\w!#$%&'*+\-/=?^`{|}~.\u0080-\u{10ffff}]/u;
 const domainCharacter = /[a-z0-9.\-\u0080-\u{10ffff}]/iu;
+/** Needs no translation, only its labels measured; `xn--` does, for it may stand for no name at all. */
+const plainHost = /^(?!.*xn--)[a-z0-9.-]+$/i;
 const unsafeCharacter = /[\p{Z}\p{C}]/u;
 
 export function readEmail(): Read {
@@ -81,7 +83,7 @@ function dotFault(domain: string): string | undefined {
 }
 
 function hostFault(domain: string): string | undefined {
-  const host = domainToASCII(domain);
+  const host = plainHost.test(domain) ? domain : domainToASCII(domain);
   if (host === "") return "The part after the @-sign contains invalid characters.";
   if (host.length > domainLengthMax) return tooLong(" after the @-sign", host, domainLengthMax);
   const label = host.split(".").find((part) => part.length > labelLengthMax);
