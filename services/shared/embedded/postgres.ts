@@ -15,6 +15,10 @@ import { clusterName, openSocketFolder } from "./socket-folder.ts";
 import { errorCode, StartError } from "./start-error.ts";
 
 const startMsMax = 60_000;
+/** Beyond that, for a server that says it is recovering: stopping it would only make the next start begin again. */
+const recoveryMsMax = 600_000;
+/** https://www.postgresql.org/docs/18/errcodes-appendix.html cannot_connect_now */
+const startingUp = "57P03";
 const pollMsMin = 10;
 const pollMsMax = 250;
 const retryMs = 100;
@@ -47,42 +51,28 @@ export type EmbeddedOptions = {
 type Credentials = { host: string; port: number; user: string; password: string };
 
 /**
- * Starts the server and answers when it takes connections, within 60 s. The caller holds the lock of `dataDir`
+ * Starts the server and answers when it takes connections, within 60 s (recovery after a crash: 10 min more). The caller holds the lock of `dataDir`
  * (openDataDirectory). Throws StartError with one sentence: damaged folder, disk full, no programs for this platform.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const deadline = performance.now() + startMsMax;
   const dataDir = resolve(options.dataDir);
+  const name = clusterName(dataDir);
   const clusterFolder = join(dataDir, "postgres");
   const account = await serverAccount(clusterFolder);
   const programs = await postgresPrograms(dataDir, account);
-  const name = clusterName(dataDir);
   await stopLeftover(clusterFolder, name, options.log);
   const socketFolder = await openSocketFolder(dataDir, account);
-  const superuser = options.superuser ?? "postgres";
-  const login: Credentials = { host: socketFolder, port, user: superuser, password: options.password };
+  const login = {
+    host: socketFolder,
+    port,
+    user: options.superuser ?? "postgres",
+    password: options.password,
+  };
+  const place = { clusterFolder, socketFolder, programs, account };
   try {
-    const timeoutMs = Math.max(1, Math.round(deadline - performance.now()));
-    const { password } = options;
-    const privateFolder = socketFolder;
-    await ensureCluster({
-      folder: clusterFolder,
-      programs,
-      account,
-      superuser,
-      password,
-      privateFolder,
-      timeoutMs,
-    });
-    const launch = {
-      clusterFolder,
-      programs,
-      account,
-      socketFolder,
-      port,
-      clusterName: name,
-      log: options.log,
-    };
+    await ensureCluster(place, login, Math.max(1, Math.round(deadline - performance.now())));
+    const launch = { ...place, port, clusterName: name, log: options.log };
     return running(await launchUntilReady(launch, login, deadline), login);
   } catch (error) {
     await rm(socketFolder, { recursive: true, force: true });
@@ -112,7 +102,7 @@ async function launchUntilReady(
 }
 
 async function waitUntilReady(server: Postmaster, login: Credentials, deadline: number): Promise<void> {
-  for (let pollMs = pollMsMin; performance.now() < deadline; pollMs = Math.min(pollMs * 1.5, pollMsMax)) {
+  for (let pollMs = pollMsMin; ; pollMs = Math.min(pollMs * 1.5, pollMsMax)) {
     const ending = server.ending();
     if (ending !== undefined) throw explainExit("postgres", ending, server.tail);
     const failure = await tryConnection(login);
@@ -122,9 +112,12 @@ async function waitUntilReady(server: Postmaster, login: Credentials, deadline: 
         "The embedded PostgreSQL refuses the password: its folder was made with another one.",
       );
     }
+    const limit = failure === startingUp ? deadline + recoveryMsMax : deadline;
+    if (performance.now() > limit) {
+      throw new StartError(`The embedded PostgreSQL does not become ready (${failure}).`);
+    }
     await Promise.race([delay(pollMs), server.ended]);
   }
-  throw new StartError(`The embedded PostgreSQL was not ready after ${startMsMax / 1000} s.`);
 }
 
 /** Undefined when the server answers, else the code of the failure. */

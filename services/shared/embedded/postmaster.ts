@@ -3,17 +3,13 @@
 import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { type Account, folderArgument, spawnIn } from "./account.ts";
+import { folderArgument, type ServerPlace, spawnIn } from "./account.ts";
 import { outputTail } from "./server-output.ts";
 
 const fastShutdownMsMax = 20_000;
 const immediateShutdownMsMax = 10_000;
 
-export type PostmasterOptions = {
-  clusterFolder: string;
-  programs: string;
-  account: Account | undefined;
-  socketFolder: string;
+export type PostmasterOptions = ServerPlace & {
   port: number;
   clusterName: string;
   log: (message: string) => void;
@@ -62,13 +58,12 @@ export function launchPostmaster(options: PostmasterOptions): Postmaster {
     `port=${options.port}`,
     `cluster_name=${clusterName}`,
   ];
+  // After a crash PostgreSQL first flushes its whole folder: one call where there is one, else an fsync per file.
+  if (process.platform === "linux") own.push("recovery_init_sync_method=syncfs");
   const args = ["-D", folderArgument(clusterFolder, account)];
   for (const setting of [...settings, ...own]) args.push("-c", setting);
-  const child = spawnIn(clusterFolder, account, join(options.programs, "postgres"), args, {
-    stdio: ["ignore", "ignore", "pipe"],
-    // In a session of its own, so that Ctrl-C in a terminal does not take the database from under the service.
-    detached: true,
-  });
+  // Detached, so that Ctrl-C in a terminal does not take the database from under the service.
+  const child = spawnIn(clusterFolder, account, join(options.programs, "postgres"), args, true);
   let ending: string | undefined;
   const ended = new Promise<void>((done) => {
     const end = (how: string) => {

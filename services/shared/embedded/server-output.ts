@@ -22,8 +22,13 @@ export function outputTail(stream: Readable | null, log: (line: string) => void)
   return tail;
 }
 
-/** One sentence on why `program` ended: the disk, the first fatal line, else `ending` with the last line. */
+/** One sentence on why `program` ended: it never ran, the disk, the first fatal line, else `ending` and the last line. */
 export function explainExit(program: string, ending: string, tail: readonly string[]): StartError {
+  if (ending.startsWith("spawn ")) {
+    return new StartError(
+      `The embedded PostgreSQL does not run on this machine (${ending}): set DATABASE_URL to a PostgreSQL 18 server.`,
+    );
+  }
   const text = tail.join("\n");
   if (/No space left on device|Disk quota exceeded/.test(text)) {
     return new StartError("The embedded PostgreSQL cannot start: the disk that holds DATA_DIR is full.");
