@@ -77,7 +77,7 @@ describe("an integer", () => {
     expect(typeOf(faults(integer(), value))).toEqual(["int_from_float"]);
   });
 
-  it.each([[1e400], [1e300], [2 ** 53], ["9".repeat(16)], ["9".repeat(10_000)], [`${"9".repeat(500)}.0`]])(
+  it.each([[Infinity], [1e300], [2 ** 53], ["9".repeat(16)], ["9".repeat(10_000)], [`${"9".repeat(500)}.0`]])(
     "refuses a number above what is held exactly",
     (value) => {
       expect(typeOf(faults(integer(), value))).toEqual(["less_than_equal"]);
@@ -85,7 +85,7 @@ describe("an integer", () => {
     },
   );
 
-  it.each([[-1e400], [-(2 ** 53)], [`-${"9".repeat(10_000)}`]])("refuses a number below it", (value) => {
+  it.each([[-Infinity], [-(2 ** 53)], [`-${"9".repeat(10_000)}`]])("refuses a number below it", (value) => {
     expect(typeOf(faults(integer(), value))).toEqual(["greater_than_equal"]);
   });
 
@@ -105,7 +105,7 @@ describe("an id in the path", () => {
     expect(check({ user_id: "7" })).toMatchObject({ params: { user_id: 7 } });
   });
 
-  it.each(["0", "-5", "2147483648", "9".repeat(400), "9".repeat(10_000), 0, 2 ** 31, 1e400])(
+  it.each(["0", "-5", "2147483648", "9".repeat(400), "9".repeat(10_000), 0, 2 ** 31, Infinity])(
     "that no row can have is not found",
     (value) => {
       expect(check({ user_id: value })).toEqual({ notFound: "user_id" });
@@ -151,7 +151,7 @@ describe("a boolean", () => {
     expect(typeOf(faults(flag(), value))).toEqual(["bool_parsing"]);
   });
 
-  it.each([[null], [[]], [[true]], [{}], [0.5], [NaN], [1e400], [new Boolean(true)], [1n]])(
+  it.each([[null], [[]], [[true]], [{}], [0.5], [NaN], [Infinity], [new Boolean(true)], [1n]])(
     "%p is none",
     (value) => {
       expect(typeOf(faults(flag(), value))).toEqual(["bool_type"]);

@@ -28,7 +28,9 @@ import type { InputOf, ParamsOf, Rule, ValueOf } from "../../services/shared/par
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 
 /** Compiles only where the two types are the same. */
-function same<A, B>(..._: Equal<A, B> extends true ? [] : ["the types differ", A, B]): void {}
+function same<A, B>(...proof: Equal<A, B> extends true ? [] : ["the types differ", A, B]): void {
+  expect(proof).toEqual([]);
+}
 
 const places = {
   path: { user_id: pathId() },

@@ -10,10 +10,11 @@ const parametersMax = 100;
  */
 export function parseQuery(search: string): Record<string, string> {
   const text = search.startsWith("?") ? search.slice(1) : search;
-  const values: Record<string, string> = Object.create(null);
-  for (const [name, value] of Object.entries(parse(text, "&", "=", { maxKeys: parametersMax }))) {
-    const last = Array.isArray(value) ? value.at(-1) : value;
-    if (last !== undefined) values[name] = last;
+  const values = parse(text, "&", "=", { maxKeys: parametersMax });
+  for (const name in values) {
+    const value = values[name];
+    if (Array.isArray(value)) values[name] = value.at(-1);
   }
-  return values;
+  // Only texts and lists of at least two came out of `parse`, and the lists are gone.
+  return values as Record<string, string>;
 }

@@ -138,7 +138,7 @@ function fieldsSource(composer: Composer, scope: Scope, fields: readonly Located
   return lines.join("\n");
 }
 
-/** The copy matters: fastest-validator takes the second use of one rule object for a cyclic schema. */
+/** The copy spares work: fastest-validator takes the second use of one rule object for a cyclic schema. */
 function readInto(composer: Composer, scope: Scope, shape: RuleShape, from: string, into: string): string {
   const rule = composer.getRuleFromSchema({ ...shape });
   const inner = `${into} = context.fn[%%INDEX%%](value, field, parent, errors, context, label);`;
