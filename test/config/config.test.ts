@@ -144,6 +144,8 @@ describe("a faulty secret is refused without being repeated", () => {
     ["NATS_URL", "http://u:hunter2@bus"],
     ["NATS_URL", "hunter2"],
     ["SMTP_URL", "https://u:hunter2@mail"],
+    ["SMTP_URL", "smtp://u:hunter2@mail?tls=of"],
+    ["SMTP_URL", "smtp://"],
     ["JWT_SECRET", "hunter2"],
     ["BOOT_SECRET", "hunter2hunter2"],
     ["JWT_SECRET", "hunter2".padEnd(600, "x")],

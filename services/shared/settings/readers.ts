@@ -90,7 +90,11 @@ export const urlOf =
 
 const hostNeeded = (url: URL) => (url.hostname === "" ? "must name a host" : undefined);
 export const natsUrl = urlOf(["nats", "tls"], hostNeeded);
-export const smtpUrl = urlOf(["smtp", "smtps"], hostNeeded);
+export const smtpUrl = urlOf(["smtp", "smtps"], (url) =>
+  /^(?:|\?tls=(?:off|required))$/.test(url.search)
+    ? hostNeeded(url)
+    : "must have no query but ?tls=off or ?tls=required",
+);
 export const databaseUrl = urlOf(["postgres", "postgresql"], (url) =>
   url.pathname.length < 2 ? "must name a database after the host" : undefined,
 );

@@ -1,0 +1,156 @@
+/** Sends mails: over SMTP when a server is named, else as files. At most 100 are under way at a time. */
+import { createTransport } from "nodemailer";
+import type { SendMailOptions } from "nodemailer";
+import { isWritable, writeEml } from "./eml-folder.ts";
+import type { Letter } from "./letter.ts";
+import { defaultTimeouts, smtpOptions } from "./smtp-options.ts";
+import type { MailTimeouts } from "./smtp-options.ts";
+
+export interface MailMessage extends Letter {
+  readonly to: string;
+}
+
+export interface Mailer {
+  /** @throws MailRefused (trying again is useless), MailFailed (it may be tried again) */
+  send(message: MailMessage): Promise<void>;
+  /** Whether the server answers and takes our login, or the folder can be written to. Never throws. */
+  verify(): Promise<boolean>;
+  /** Takes no more, waits for what is under way and closes the connections. */
+  close(): Promise<void>;
+}
+
+export interface MailerOptions {
+  readonly smtpUrl?: string | undefined;
+  /** `a@b.example` or `Name <a@b.example>`. */
+  readonly from: string;
+  /** Folder of the `.eml` files; not used with `smtpUrl`. */
+  readonly directory: string;
+  readonly timeouts?: MailTimeouts | undefined;
+}
+
+/** The address or subject is no such thing, or the server refused this mail for good (5xx). */
+export class MailRefused extends Error {
+  override readonly name = "MailRefused";
+}
+
+/** The server could not be reached, was too slow, or had a passing trouble; or too many mails are under way. */
+export class MailFailed extends Error {
+  override readonly name = "MailFailed";
+}
+
+interface Post {
+  send(mail: SendMailOptions): Promise<void>;
+  verify(): Promise<boolean>;
+  close(): void;
+}
+
+const underWayMax = 100;
+const singleAddress = /^[^\s\p{Cc}@<>,;:"()[\]\\]{1,64}@[^\s\p{Cc}@<>,;:"()[\]\\]{1,255}$/u;
+
+export function createMailer({ smtpUrl, from, directory, timeouts }: MailerOptions): Mailer {
+  const post = smtpUrl === undefined ? filePost(directory) : smtpPost(smtpUrl, timeouts ?? defaultTimeouts);
+  const underWay = new Set<Promise<void>>();
+  let closed = false;
+  return {
+    async send(message) {
+      refuseHeaderInjection(message);
+      if (closed) throw new MailFailed("the mailer is closed");
+      if (underWay.size >= underWayMax) throw new MailFailed(`${underWayMax} mails are under way already`);
+      const sending = post.send(composed(from, message));
+      underWay.add(sending);
+      await sending.finally(() => underWay.delete(sending));
+    },
+    verify: async () => !closed && (await post.verify()),
+    async close() {
+      closed = true;
+      await Promise.allSettled(underWay);
+      post.close();
+    },
+  };
+}
+
+/** nodemailer folds line breaks away by itself; refusing them here does not depend on that. */
+function refuseHeaderInjection({ to, subject }: MailMessage): void {
+  if (!singleAddress.test(to)) throw new MailRefused("the recipient is not one e-mail address");
+  if (/\p{Cc}/u.test(subject)) throw new MailRefused("the subject holds control characters");
+}
+
+function composed(from: string, { to, subject, text, html }: MailMessage): SendMailOptions {
+  return {
+    from,
+    // As an object, so that nothing parses the address as a list.
+    to: { name: "", address: to },
+    subject,
+    text,
+    html,
+    headers: { "Auto-Submitted": "auto-generated" },
+    xMailer: false,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  };
+}
+
+function filePost(directory: string): Post {
+  const composer = createTransport({ streamTransport: true, buffer: true, newline: "windows" });
+  return {
+    async send(mail) {
+      try {
+        const { message } = await composer.sendMail({ ...mail, ...readable(mail) });
+        if (!Buffer.isBuffer(message)) throw new TypeError("the composer was asked for a buffer");
+        await writeEml(directory, message);
+      } catch (error) {
+        throw new MailFailed("the mail could not be written to its folder", { cause: error });
+      }
+    },
+    verify: () => isWritable(directory),
+    close: () => composer.close(),
+  };
+}
+
+/**
+ * The two bodies as they are, not quoted-printable: files pass no relay that could not take 8 bits, and whoever
+ * looks for a link with plain tools finds it in one piece.
+ */
+function readable({ text, html }: SendMailOptions): SendMailOptions {
+  const part = (type: string, content: SendMailOptions["text"]) => {
+    const body = typeof content === "string" ? content : "";
+    return { raw: `Content-Type: ${type}; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\n${body}` };
+  };
+  return {
+    text: undefined,
+    html: undefined,
+    alternatives: [part("text/plain", text), part("text/html", html)],
+  };
+}
+
+function smtpPost(smtpUrl: string, timeouts: MailTimeouts): Post {
+  const transport = createTransport(smtpOptions(smtpUrl, timeouts));
+  return {
+    async send(mail) {
+      try {
+        await transport.sendMail({ ...mail, signal: AbortSignal.timeout(timeouts.totalMs) });
+      } catch (error) {
+        throw asMailError(error);
+      }
+    },
+    async verify() {
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<false>((resolve) => {
+        timer = setTimeout(resolve, timeouts.totalMs, false);
+      });
+      const answer = transport.verify().catch(() => false);
+      return Promise.race([answer, late]).finally(() => clearTimeout(timer));
+    },
+    close: () => transport.close(),
+  };
+}
+
+/** Refused for good: the server answered 5xx to the recipient or the content. A refused login (535) can be mended. */
+function asMailError(error: unknown): Error {
+  if (typeof error !== "object" || error === null) return new MailFailed(String(error));
+  // Any of the three may be missing: every one is checked or turned to text below.
+  const { message = "unknown", code, responseCode } = error as Partial<Record<string, unknown>>;
+  const forGood = (code === "EENVELOPE" || code === "EMESSAGE") && Number(responseCode) >= 500;
+  const text = `the mail server did not take the mail: ${String(message).slice(0, 300)}`;
+  return forGood ? new MailRefused(text, { cause: error }) : new MailFailed(text, { cause: error });
+}

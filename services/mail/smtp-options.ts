@@ -1,0 +1,54 @@
+/** From `SMTP_URL` to nodemailer's options: encryption is demanded unless the server is on this machine. */
+import type { SMTPPoolOptions } from "nodemailer";
+
+export interface MailTimeouts {
+  readonly connectMs: number;
+  readonly greetingMs: number;
+  /** Longest silence of the server. */
+  readonly socketMs: number;
+  /** For one mail from its queue to the server's answer: a server that trickles bytes is never silent. */
+  readonly totalMs: number;
+}
+
+export const defaultTimeouts: MailTimeouts = {
+  connectMs: 5_000,
+  greetingMs: 5_000,
+  socketMs: 15_000,
+  totalMs: 30_000,
+};
+
+/**
+ * `smtps://` is TLS from the first byte. `smtp://` demands STARTTLS, except to a loopback address; `?tls=off`
+ * and `?tls=required` say otherwise. Ports 465 and 587 unless given. User and password are percent-decoded.
+ */
+export function smtpOptions(smtpUrl: string, timeouts = defaultTimeouts): SMTPPoolOptions & { pool: true } {
+  const url = new URL(smtpUrl);
+  const host = url.hostname.toLowerCase().replace(/^\[|\]$/g, "");
+  const secure = url.protocol === "smtps:";
+  const wish = url.searchParams.get("tls") ?? (isLoopback(host) ? "off" : "required");
+  return {
+    pool: true,
+    host,
+    port: url.port === "" ? (secure ? 465 : 587) : Number(url.port),
+    secure,
+    requireTLS: !secure && wish !== "off",
+    ignoreTLS: !secure && wish === "off",
+    tls: { minVersion: "TLSv1.2", rejectUnauthorized: true },
+    auth: url.username
+      ? { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) }
+      : undefined,
+    dnsTimeout: timeouts.connectMs,
+    connectionTimeout: timeouts.connectMs,
+    greetingTimeout: timeouts.greetingMs,
+    socketTimeout: timeouts.socketMs,
+    maxConnections: 2,
+    maxMessages: 100,
+    maxRequeues: 1,
+    idleTimeout: 30_000,
+    maxResponseSize: 65_536,
+  };
+}
+
+function isLoopback(host: string): boolean {
+  return host === "::1" || /^(?:.+\.)?localhost$/.test(host) || /^127(?:\.\d{1,3}){3}$/.test(host);
+}

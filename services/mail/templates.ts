@@ -1,0 +1,87 @@
+/**
+ * The mails of the service. Links are built from the site's public address alone, never from a request's Host.
+ * A name typed by a stranger must not carry an advertisement to someone else's mailbox, so only plain names
+ * are greeted.
+ */
+import { letter, oneLine } from "./letter.ts";
+import type { Letter } from "./letter.ts";
+
+export interface Site {
+  /** Without a slash at its end. */
+  readonly publicUrl: string;
+  readonly operator: string;
+}
+
+export interface Recipient {
+  readonly fullName: string;
+  readonly tenantName: string;
+}
+
+/** Valid for 24 hours, as the token is. */
+export function verifyEmail(site: Site, recipient: Recipient, token: string): Letter {
+  const query = `?token=${encodeURIComponent(token)}`;
+  return letter(
+    `Confirm your e-mail address for ${site.operator}`,
+    [
+      greeting(recipient),
+      `An account at ${tenant(recipient)} was opened with this e-mail address. Please confirm that it is yours:`,
+      { link: `${site.publicUrl}/verify-email${query}`, label: "Confirm the e-mail address" },
+      "Or through the programming interface:",
+      { code: `POST ${site.publicUrl}/api/auth/verify-email${query}` },
+      "The link is valid for 24 hours and can be used once. If you did not open an account, ignore this mail.",
+    ],
+    site.operator,
+  );
+}
+
+/** Valid for 1 hour, as the token is. */
+export function resetPassword(site: Site, recipient: Recipient, token: string): Letter {
+  const body = JSON.stringify({ token, new_password: "..." });
+  return letter(
+    `Choose a new password for ${site.operator}`,
+    [
+      greeting(recipient),
+      `A new password was asked for your account at ${tenant(recipient)}. Choose it here:`,
+      {
+        link: `${site.publicUrl}/reset-password?token=${encodeURIComponent(token)}`,
+        label: "Choose a new password",
+      },
+      "Or through the programming interface:",
+      { code: `POST ${site.publicUrl}/api/auth/reset-password\n${body}` },
+      "The link is valid for 1 hour and can be used once. If you did not ask for it, ignore this mail: your password stays as it is.",
+    ],
+    site.operator,
+  );
+}
+
+export function passwordChanged(site: Site, recipient: Recipient): Letter {
+  return letter(
+    `Your password for ${site.operator} was changed`,
+    [
+      greeting(recipient),
+      `The password of your account at ${tenant(recipient)} was changed, and all its sessions were ended. Please sign in again.`,
+      "If it was not you who changed it, ask for a new password at once and tell your administrator.",
+    ],
+    site.operator,
+  );
+}
+
+export function accountApproved(site: Site, recipient: Recipient): Letter {
+  return letter(
+    `Your account for ${site.operator} is open`,
+    [
+      greeting(recipient),
+      `Your account at ${tenant(recipient)} was approved. You can sign in now:`,
+      { link: site.publicUrl, label: "Sign in" },
+    ],
+    site.operator,
+  );
+}
+
+const plainName = /^[\p{L}\p{M}'’-]{1,40}\.?(?: [\p{L}\p{M}'’-]{1,40}\.?){0,5}$/u;
+
+function greeting({ fullName }: Recipient): string {
+  return plainName.test(fullName) ? `Hello ${fullName},` : "Hello,";
+}
+
+const tenant = ({ tenantName }: Recipient) => oneLine(tenantName);
