@@ -4,5 +4,10 @@ const { stripTypeScriptTypes } = require("node:module");
 module.exports = {
   process: (source) => ({ code: stripTypeScriptTypes(source, { mode: "strip" }) }),
   getCacheKey: (source, path, { configString }) =>
-    require("node:crypto").createHash("sha256").update(source).update(path).update(configString).digest("hex"),
+    require("node:crypto")
+      .createHash("sha256")
+      .update(source)
+      .update(path)
+      .update(configString)
+      .digest("hex"),
 };

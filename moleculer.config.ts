@@ -1,0 +1,82 @@
+// The broker's configuration, for our own start and for Moleculer's runner alike. Reads the settings, makes the
+// process's runtime, and states every bound of the bus.
+import type { BrokerOptions } from "moleculer";
+import { type Config, readConfig } from "./services/shared/config.ts";
+import { createLog } from "./services/shared/log.ts";
+import { recordsMiddleware } from "./services/shared/middleware.ts";
+import { Runtime } from "./services/shared/runtime.ts";
+
+export interface Assembled {
+  config: Config;
+  runtime: Runtime;
+  options: BrokerOptions;
+  flushLog: () => void;
+}
+
+/** @param onFailure told when the process cannot go on (the embedded database died) */
+export function assemble(config: Config, onFailure: (reason: string) => void): Assembled {
+  const { log, flush } = createLog(config.logLevel);
+  const runtime = new Runtime(config, log);
+  return { config, runtime, flushLog: flush, options: brokerOptions(config, runtime, onFailure) };
+}
+
+function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: string) => void): BrokerOptions {
+  return {
+    namespace: config.namespace,
+    nodeID: config.nodeId,
+    ...(config.natsUrl === undefined ? {} : { transporter: natsTransporter(config.natsUrl) }),
+    logger: {
+      type: "Pino",
+      // Moleculer's debug lines hold parameters; warnings and errors are all that is wanted of it.
+      options: {
+        level: "warn",
+        createLogger: (level: string, bindings: object) => runtime.log.child(bindings, { level }),
+      },
+    },
+    // Parameters are checked by the contracts; see implement() in services/shared/bus.ts.
+    validator: false,
+    // $node.* would tell every node's host facts to whoever reaches the bus.
+    internalServices: false,
+    requestTimeout: config.requestTimeoutMs,
+    maxCallLevel: 20,
+    retryPolicy: { enabled: false },
+    tracking: { enabled: true, shutdownTimeout: 10_000 },
+    heartbeatInterval: 2,
+    heartbeatTimeout: 6,
+    registry: {
+      strategy: "RoundRobin",
+      preferLocal: true,
+      stopDelay: config.natsUrl === undefined ? 0 : 500,
+    },
+    transit: { maxQueueSize: 5_000 },
+    errorHandler: null,
+    skipProcessEventRegistration: true,
+    middlewares: [recordsMiddleware(runtime, onFailure)],
+  };
+}
+
+/** The transporter keeps host and login of the URL but not its scheme: without `tls` a tls:// URL goes in plain text. */
+function natsTransporter(url: string): NonNullable<BrokerOptions["transporter"]> {
+  const { hostname, port, username, password, protocol } = new URL(url);
+  return {
+    type: "NATS",
+    options: {
+      servers: `${hostname}:${port || "4222"}`,
+      ...(username === "" ? {} : { user: decodeURIComponent(username), pass: decodeURIComponent(password) }),
+      ...(protocol === "tls:" ? { tls: {} } : {}),
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 250,
+      waitOnFirstConnect: true,
+      pingInterval: 5_000,
+      maxPingOut: 2,
+    },
+  };
+}
+
+// For Moleculer's own runner: `moleculer-runner --config moleculer.config.ts` and the service files.
+export default function forRunner(): BrokerOptions {
+  return assemble(readConfig(process.env), (reason) => {
+    process.stderr.write(`${reason}\n`);
+    process.exit(1);
+  }).options;
+}

@@ -1,0 +1,60 @@
+// A route made ready once: what every request to it needs, compiled.
+import { bodyMissing, bodyNotAnObject } from "../shared/params/failure.ts";
+import { compileGather, type Sent } from "../shared/params/gather.ts";
+import { compileParams } from "../shared/params/compile.ts";
+import { parseJsonBody } from "../shared/params/json-body.ts";
+import type { Failure } from "../shared/params/types.ts";
+import { Invalid } from "../shared/errors.ts";
+import type { ActionContract } from "../shared/bus.ts";
+import { contractOf, type Route } from "./routes.ts";
+
+export class Endpoint {
+  readonly route: Route;
+  readonly contract: ActionContract;
+  readonly takesBody: boolean;
+  readonly #gather: (sent: Sent) => Record<string, unknown>;
+  readonly #check: ReturnType<typeof compileParams>;
+
+  constructor(route: Route) {
+    this.route = route;
+    this.contract = contractOf(route);
+    this.takesBody = this.contract.body !== undefined;
+    this.#gather = compileGather(this.contract);
+    this.#check = compileParams(this.contract);
+  }
+
+  /** One flat object with the declared parameters only, each from its own place. */
+  gather(sent: Sent): Record<string, unknown> {
+    return this.#gather(sent);
+  }
+
+  /** The body as an object; a body that is none fails together with what else is wrong with the request. */
+  readBody(
+    bytes: Buffer,
+    contentType: string | undefined,
+  ): { body: Record<string, unknown> } | { fault: Failure; alone: boolean } {
+    if (bytes.length === 0) return { fault: bodyMissing(), alone: false };
+    if (!isJson(contentType)) return { fault: bodyNotAnObject(), alone: false };
+    const parsed = parseJsonBody(bytes);
+    if ("failure" in parsed) return { fault: parsed.failure, alone: true };
+    const { value } = parsed;
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      return { fault: bodyNotAnObject(), alone: false };
+    }
+    // An object that came out of JSON.parse has string keys only.
+    return { body: value as Record<string, unknown> };
+  }
+
+  /** @throws Invalid with all failures, the body's own among them */
+  refuse(flat: Record<string, unknown>, fault: Failure, alone: boolean): never {
+    const checked = alone ? undefined : this.#check(flat, fault);
+    throw new Invalid(checked !== undefined && "failures" in checked ? checked.failures : [fault]);
+  }
+}
+
+/** A missing media type is read as JSON, as FastAPI does. */
+function isJson(contentType: string | undefined): boolean {
+  if (contentType === undefined || contentType === "") return true;
+  const type = contentType.split(";")[0]?.trim().toLowerCase() ?? "";
+  return type === "application/json" || /^application\/[\w.-]+\+json$/.test(type);
+}

@@ -1,0 +1,92 @@
+// The REST interface as one table: path → action, success status, documentation group. Access, parameters and result
+// stand in the action's contract, and a contract without access does not compile, so neither does a route without it.
+import type { ActionContract } from "../shared/bus.ts";
+import { auditContract } from "../audit/audit.contract.ts";
+import { authContract } from "../auth/auth.contract.ts";
+import { healthContract } from "../health/health.contract.ts";
+import { departmentsContract } from "../tenants/departments.contract.ts";
+import { tenantsContract } from "../tenants/tenants.contract.ts";
+import { accountsContract } from "../users/accounts.contract.ts";
+import { preferencesContract } from "../users/preferences.contract.ts";
+import { usersContract } from "../users/users.contract.ts";
+
+export const contracts = {
+  ...auditContract,
+  ...authContract,
+  ...healthContract,
+  ...departmentsContract,
+  ...tenantsContract,
+  ...accountsContract,
+  ...preferencesContract,
+  ...usersContract,
+} as const;
+
+export type ActionName = keyof typeof contracts;
+export type Method = "GET" | "POST" | "PUT" | "DELETE";
+
+export interface Route {
+  method: Method;
+  /** As the interface writes it, `{tenant_id}` for a parameter. */
+  path: string;
+  action: ActionName;
+  status: 200 | 201 | 202 | 204;
+  group: string;
+}
+
+type Row = readonly [method: Method, path: string, action: ActionName, status: Route["status"]];
+
+// Hot routes first: aliases are looked up in order.
+const groups: Record<string, readonly Row[]> = {
+  "Current user": [
+    ["GET", "/api/users/me", "users.me", 200],
+    ["GET", "/api/auth/me", "users.me", 200],
+    ["GET", "/api/preferences", "preferences.get", 200],
+    ["PUT", "/api/preferences", "preferences.update", 200],
+    ["PUT", "/api/preferences/theme", "preferences.set_theme", 200],
+    ["POST", "/api/auth/logout", "auth.logout", 204],
+  ],
+  Users: [
+    ["GET", "/api/admin/users", "users.list", 200],
+    ["POST", "/api/admin/users", "users.create", 201],
+    ["DELETE", "/api/admin/users/{user_id}", "users.remove", 204],
+    ["POST", "/api/admin/users/{user_id}/block", "users.block", 200],
+    ["POST", "/api/admin/users/{user_id}/unblock", "users.unblock", 200],
+    ["PUT", "/api/admin/users/{user_id}/role", "users.set_role", 200],
+  ],
+  Authentication: [
+    ["POST", "/api/auth/login", "auth.login", 200],
+    ["GET", "/api/auth/tenants", "tenants.list_public", 200],
+    ["GET", "/api/auth/departments", "departments.list_public", 200],
+    ["POST", "/api/auth/register", "accounts.register", 201],
+    ["POST", "/api/auth/verify-email", "accounts.verify_email", 200],
+    ["POST", "/api/auth/resend-verification", "accounts.resend_verification", 202],
+    ["POST", "/api/auth/request-reset", "accounts.request_reset", 202],
+    ["POST", "/api/auth/reset-password", "accounts.reset_password", 200],
+  ],
+  Tenants: [
+    ["GET", "/api/admin/tenants", "tenants.list", 200],
+    ["POST", "/api/admin/tenants", "tenants.create", 201],
+    ["GET", "/api/admin/tenants/{tenant_id}", "tenants.get", 200],
+    ["PUT", "/api/admin/tenants/{tenant_id}", "tenants.update", 200],
+    ["DELETE", "/api/admin/tenants/{tenant_id}", "tenants.remove", 204],
+  ],
+  Departments: [
+    ["GET", "/api/admin/departments", "departments.list", 200],
+    ["POST", "/api/admin/departments", "departments.create", 201],
+    ["PUT", "/api/admin/departments/{dept_id}", "departments.update", 200],
+    ["DELETE", "/api/admin/departments/{dept_id}", "departments.remove", 204],
+  ],
+  Audit: [
+    ["GET", "/api/admin/audit", "audit.list", 200],
+    ["GET", "/api/admin/audit/verify", "audit.verify", 200],
+  ],
+  Health: [["GET", "/api/admin/health", "health.report", 200]],
+};
+
+export const routes: readonly Route[] = Object.entries(groups).flatMap(([group, rows]) =>
+  rows.map(([method, path, action, status]) => ({ method, path, action, status, group })),
+);
+
+export function contractOf(route: Route): ActionContract {
+  return contracts[route.action];
+}

@@ -1,0 +1,18 @@
+// An audit entry as stored, and on the wire.
+import type { AuditEntry } from "./audit.contract.ts";
+import { toIso } from "../shared/wire.ts";
+
+/** bigint columns come as text, hashes are encoded by the statement. */
+export type AuditRow = Omit<AuditEntry, "id" | "seq"> & { id: string; seq: string };
+
+export const auditColumns = `id, seq, tenant_id, user_id, action, target_type, target_id, outcome, changes, ip, user_agent,
+  request_id, created_at, encode(prev_hash, 'hex') as prev_hash, encode(hash, 'hex') as hash`;
+
+export function toAuditEntry(row: AuditRow): AuditEntry {
+  return {
+    ...row,
+    id: Number(row.id),
+    seq: Number(row.seq),
+    created_at: toIso(row.created_at),
+  };
+}

@@ -1,0 +1,72 @@
+// Reading and proving the audit log. Writing it needs no action: every change writes its own entries in its transaction.
+import { allow, onlyServices } from "../shared/access.ts";
+import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { custom, nullable, optional } from "../shared/params/modifiers.ts";
+import { json, object, timestamp } from "../shared/params/results.ts";
+import { dateOrTime, flag, id, integer, oneOf, text } from "../shared/params/rules.ts";
+import type { ValueOf } from "../shared/params/types.ts";
+import { pageOf, paging, sorting } from "../shared/wire.ts";
+import { actionFilterFault } from "./audit.rules.ts";
+
+export const auditSorts = ["created_at", "id", "seq", "action", "user_id"] as const;
+
+export const auditEntryShape = object(
+  {
+    id: integer(),
+    seq: integer(),
+    tenant_id: integer(),
+    user_id: nullable(integer()),
+    action: text(),
+    target_type: nullable(text()),
+    target_id: nullable(text()),
+    outcome: oneOf(["ok", "denied", "error"]),
+    changes: json(),
+    ip: nullable(text()),
+    user_agent: nullable(text()),
+    request_id: nullable(text()),
+    created_at: timestamp(),
+    prev_hash: text(),
+    hash: text(),
+  },
+  { name: "AuditEntry" },
+);
+export type AuditEntry = ValueOf<typeof auditEntryShape>;
+
+export const auditContract = {
+  "audit.list": {
+    summary:
+      "Lists audit entries, newest first; `action` is exact or `user.*`, a bare `to_date` includes its day.",
+    audits: "audit.list",
+    access: allow("superadmin", "admin"),
+    query: {
+      tenant_id: optional(nullable(id())),
+      action: optional(nullable(custom(text({ max: 100, trim: true }), actionFilterFault))),
+      user_id: optional(nullable(id())),
+      from_date: optional(nullable(dateOrTime())),
+      to_date: optional(nullable(dateOrTime())),
+      ...paging,
+      ...sorting(auditSorts, "created_at", "desc"),
+    },
+    result: pageOf("AuditPage", auditEntryShape),
+  },
+  "audit.verify": {
+    summary: "Recomputes the hash chain of a tenant from its first entry to its head.",
+    audits: "audit.verify",
+    access: allow("superadmin", "admin"),
+    query: { tenant_id: optional(nullable(id())) },
+    result: object(
+      { ok: flag(), checked: integer(), first_bad_seq: nullable(integer()) },
+      { name: "AuditVerification" },
+    ),
+  },
+  "audit.record_refusal": {
+    summary: "Records a call that was refused.",
+    audits: "audit.record_refusal",
+    access: onlyServices("api-gateway"),
+    body: { action: text({ max: 100 }), code: text({ max: 100 }), target_id: optional(text({ max: 100 })) },
+  },
+} as const satisfies Contract;
+
+declare module "../shared/bus.ts" {
+  interface Actions extends ActionsOf<typeof auditContract> {}
+}

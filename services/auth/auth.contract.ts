@@ -1,0 +1,60 @@
+// Signing in and out, and what a token is worth at this moment.
+import { anyone, onlyServices, signedIn } from "../shared/access.ts";
+import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { nullable } from "../shared/params/modifiers.ts";
+import { object } from "../shared/params/results.ts";
+import { email, flag, id, integer, oneOf, text } from "../shared/params/rules.ts";
+import { roles } from "../shared/roles.ts";
+
+export const authContract = {
+  "auth.login": {
+    summary: "Signs in with e-mail, password and tenant subdomain.",
+    audits: "auth.login",
+    access: anyone,
+    body: {
+      email: text({ max: 320, trim: true }),
+      password: text({ max: 1024 }),
+      subdomain: text({ max: 200, trim: true }),
+    },
+    result: object(
+      {
+        access_token: text(),
+        token_type: text(),
+        tenant_id: integer(),
+        role: oneOf(roles),
+        demo_mode: flag(),
+      },
+      { name: "LoginResult" },
+    ),
+  },
+  "auth.logout": {
+    summary: "Ends the session of the token that is used.",
+    audits: "auth.logout",
+    access: signedIn,
+  },
+  "auth.authenticate": {
+    summary:
+      "Who holds this token, read from the present state of session, user and tenant; 401 when nobody.",
+    audits: "auth.authenticate",
+    access: onlyServices("api-gateway"),
+    body: { token: text({ max: 4096 }) },
+    result: object({
+      user_id: integer(),
+      tenant_id: integer(),
+      role: oneOf(roles),
+      department_id: nullable(integer()),
+      can_see_all_patients: flag(),
+      session_id: text(),
+    }),
+  },
+  "auth.clear_lockout": {
+    summary: "Forgets the failed sign-ins of an account.",
+    audits: "auth.clear_lockout",
+    access: onlyServices("users", "accounts"),
+    body: { tenant_id: id(), email: email() },
+  },
+} as const satisfies Contract;
+
+declare module "../shared/bus.ts" {
+  interface Actions extends ActionsOf<typeof authContract> {}
+}

@@ -1,0 +1,98 @@
+// Signing in and out, and what a token is worth at this moment.
+// Owns sessions and the counts of failed sign-ins. A session lives from sign-in to its expiry, sign-out, or the moment
+// its user or tenant is blocked, changed in role, given a new password, deactivated or deleted.
+// Promises: a token is judged by the database's present state at every request, so a revocation counts from the next
+// request on at every gateway; password work is bounded and off the event loop.
+// Does not: create accounts or set passwords (users).
+import type { Service, ServiceSchema } from "moleculer";
+import { database } from "../../mixins/database.ts";
+import { jobs } from "../../mixins/jobs.ts";
+import { type Call, implement, runtimeOf } from "../shared/bus.ts";
+import { platform } from "../shared/database/scope.ts";
+import { Unauthorized } from "../shared/errors.ts";
+import { addressKey, RateLimit } from "../shared/rate-limits.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import { AccessTokens } from "./access-token.ts";
+import { AccountQueue } from "./attempts.ts";
+import { authContract } from "./auth.contract.ts";
+import { login } from "./login.ts";
+import { SessionReader } from "./session-reader.ts";
+import { sweepSessions } from "./sweep-sessions.ts";
+
+interface Parts {
+  tokens: AccessTokens;
+  sessions: SessionReader;
+  attempts: AccountQueue;
+  perAddress: RateLimit;
+}
+
+// One set of parts per process and runtime: made when the first call needs them, as the runtime opens after loading.
+const partsOf = new WeakMap<Runtime, Parts>();
+
+function parts(runtime: Runtime): Parts {
+  const made = partsOf.get(runtime);
+  if (made !== undefined) return made;
+  const { config, secrets, database: db } = runtime;
+  const fresh = {
+    tokens: new AccessTokens(secrets.jwt, config.jwtPreviousSecrets, config.accessTokenTtlSeconds),
+    sessions: new SessionReader(db),
+    attempts: new AccountQueue(),
+    perAddress: new RateLimit(db, "login", config.loginPerMinute, 60),
+  };
+  partsOf.set(runtime, fresh);
+  return fresh;
+}
+
+async function authenticate(call: Call<{ token: string }>) {
+  const { tokens, sessions } = parts(call.runtime);
+  const sessionId = tokens.sessionOf(call.params.token);
+  const session = sessionId === undefined ? undefined : await sessions.read(sessionId);
+  if (session === undefined) throw new Unauthorized("invalid_token", "The token is invalid or expired");
+  const { id, ...facts } = session;
+  return { ...facts, session_id: id };
+}
+
+async function logout(call: Call<unknown>): Promise<void> {
+  const { principal } = call.caller;
+  if (principal.kind !== "user") throw new Unauthorized();
+  const { tenantId, userId, sessionId } = principal;
+  await call.db.change({ tenantId }, call.caller, async (change) => {
+    await change.execute(
+      "update sessions set ended_at = now() where tenant_id = ? and id = ? and ended_at is null",
+      [tenantId, sessionId],
+    );
+    change.audit({ tenantId, action: "auth.logout", target: { type: "user", id: userId } });
+  });
+}
+
+async function clearLockout(call: Call<{ tenant_id: number; email: string }>): Promise<void> {
+  const { tenant_id: tenantId, email } = call.params;
+  await call.db.read(platform, {
+    text: "delete from lockouts where tenant_id = $1 and email = lower($2)",
+    values: [tenantId, email],
+  });
+}
+
+const auth: ServiceSchema = {
+  name: "auth",
+  mixins: [
+    database(),
+    jobs({ tasks: { "auth.sweep": sweepSessions }, schedules: { "auth.sweep": "7 * * * *" } }),
+  ],
+  actions: implement(authContract, {
+    "auth.login": async (call) => {
+      const { tokens, attempts, perAddress } = parts(call.runtime);
+      await perAddress.take(addressKey(call.caller.facts.ip));
+      return login(call, tokens, attempts);
+    },
+    "auth.logout": logout,
+    "auth.authenticate": authenticate,
+    "auth.clear_lockout": clearLockout,
+  }),
+  // The password threads are warm before the first sign-in.
+  started(this: Service) {
+    runtimeOf(this).hasher.start();
+  },
+};
+
+export default auth;

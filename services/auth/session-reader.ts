@@ -1,0 +1,69 @@
+// Reads who a session belongs to, for every request of every client. Requests that arrive while a read is under way
+// share the next one, so under load one statement serves many; none ever joins a read that began before it did, which
+// is what makes a revocation count from the next request on.
+import type { Database } from "../shared/database/database.ts";
+import { platform } from "../shared/database/scope.ts";
+import type { Role } from "../shared/roles.ts";
+
+export interface LiveSession {
+  id: string;
+  user_id: number;
+  tenant_id: number;
+  role: Role;
+  department_id: number | null;
+  can_see_all_patients: boolean;
+}
+
+interface Waiting {
+  resolve(session: LiveSession | undefined): void;
+  reject(error: unknown): void;
+}
+
+const batchMax = 200;
+const readsInFlightMax = 2;
+
+export class SessionReader {
+  readonly #database: Database;
+  #waiting = new Map<string, Waiting[]>();
+  #inFlight = 0;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  read(sessionId: string): Promise<LiveSession | undefined> {
+    return new Promise((resolve, reject) => {
+      const others = this.#waiting.get(sessionId);
+      if (others === undefined) this.#waiting.set(sessionId, [{ resolve, reject }]);
+      else others.push({ resolve, reject });
+      this.#readNext();
+    });
+  }
+
+  #readNext(): void {
+    if (this.#waiting.size === 0 || this.#inFlight >= readsInFlightMax) return;
+    const batch = new Map([...this.#waiting].slice(0, batchMax));
+    if (batch.size === this.#waiting.size) this.#waiting = new Map();
+    else for (const id of batch.keys()) this.#waiting.delete(id);
+    this.#inFlight++;
+    void this.#readBatch(batch).finally(() => {
+      this.#inFlight--;
+      this.#readNext();
+    });
+  }
+
+  async #readBatch(batch: ReadonlyMap<string, Waiting[]>): Promise<void> {
+    try {
+      const rows = await this.#database.read<LiveSession>(platform, {
+        name: "auth.live_sessions",
+        text: `select id, user_id, tenant_id, role, department_id, can_see_all_patients from live_sessions
+          where id = any($1::uuid[])`,
+        values: [[...batch.keys()]],
+      });
+      const found = new Map(rows.map((row) => [row.id, row]));
+      for (const [id, waiting] of batch) for (const { resolve } of waiting) resolve(found.get(id));
+    } catch (error) {
+      for (const waiting of batch.values()) for (const { reject } of waiting) reject(error);
+    }
+  }
+}

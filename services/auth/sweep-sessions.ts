@@ -1,0 +1,30 @@
+// What signing in leaves behind dies here: ended and expired sessions, counts of failures nobody adds to any more,
+// rate counters whose window is over, and expired mail tokens. In batches, so that no statement locks for long.
+import { platform } from "../shared/database/scope.ts";
+import type { Runtime } from "../shared/runtime.ts";
+
+const batch = 5_000;
+const batchesMax = 100;
+
+const sweeps = [
+  `delete from sessions where id in (select id from sessions
+     where expires_at < now() - interval '1 day' limit ${batch})`,
+  `delete from sessions where id in (select id from sessions where ended_at < now() - interval '1 day' limit ${batch})`,
+  `delete from lockouts where (tenant_id, email) in (select tenant_id, email from lockouts
+     where updated_at < now() - interval '1 day' limit ${batch})`,
+  `delete from mail_tokens where token_hash in (select token_hash from mail_tokens where expires_at < now() limit ${batch})`,
+  `delete from rate_limits where key in (select key from rate_limits
+     where expire < extract(epoch from now()) * 1000 - 60000 limit ${batch})`,
+];
+
+export async function sweepSessions(this: { runtime: Runtime }): Promise<void> {
+  for (const sweep of sweeps) {
+    for (let done = 0; done < batchesMax; done++) {
+      const gone = await this.runtime.database.read<{ one: number }>(platform, {
+        text: `${sweep} returning 1 as one`,
+        values: [],
+      });
+      if (gone.length < batch) break;
+    }
+  }
+}

@@ -1,0 +1,31 @@
+// The administrators' health report.
+import { allow } from "../shared/access.ts";
+import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { json, object } from "../shared/params/results.ts";
+import { flag, integer, oneOf, text } from "../shared/params/rules.ts";
+
+export const healthContract = {
+  "health.report": {
+    summary: "How the service is, with counts of the caller's tenant (of all tenants for a superadmin).",
+    audits: "health.report",
+    access: allow("superadmin", "admin"),
+    result: object(
+      {
+        status: oneOf(["ok", "degraded", "down"]),
+        tenant_mode: flag(),
+        encryption_enabled: flag(),
+        tenants_count: integer(),
+        users_count: integer(),
+        departments_count: integer(),
+        version: text(),
+        uptime_s: integer(),
+        checks: json(),
+      },
+      { name: "HealthReport" },
+    ),
+  },
+} as const satisfies Contract;
+
+declare module "../shared/bus.ts" {
+  interface Actions extends ActionsOf<typeof healthContract> {}
+}

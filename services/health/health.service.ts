@@ -1,0 +1,66 @@
+// The administrators' report on how the service is. Liveness and readiness of a process are not here but on
+// HEALTH_PORT: a process can be asked for them when nothing else answers.
+import type { ServiceSchema } from "moleculer";
+import { database } from "../../mixins/database.ts";
+import { type Call, implement } from "../shared/bus.ts";
+import type { ValueOf } from "../shared/params/types.ts";
+import { reachOf } from "../shared/reach.ts";
+import { version } from "../shared/version.ts";
+import { healthContract } from "./health.contract.ts";
+
+type Report = ValueOf<(typeof healthContract)["health.report"]["result"]>;
+
+const checkMsMax = 2_000;
+
+interface Counts {
+  tenants: number;
+  users: number;
+  departments: number;
+}
+
+async function report(call: Call<unknown>): Promise<Report> {
+  const reach = reachOf(call.caller);
+  const counts = await call.db.readOne<Counts>(reach, {
+    name: reach === "platform" ? "health.counts_all" : "health.counts_own",
+    text: `select (select count(*)::integer from tenants where deleted_at is null) as tenants,
+      (select coalesce(sum(users), 0)::integer from user_counts
+        where tenant_id in (select id from tenants where deleted_at is null)) as users,
+      (select count(*)::integer from departments
+        where tenant_id in (select id from tenants where deleted_at is null)) as departments`,
+    values: [],
+  });
+  const checks = { postgres: await check(() => call.db.pool.query("select 1")), bus: call.busState() };
+  return {
+    status: Object.values(checks).every((state) => state === "ok") ? "ok" : "degraded",
+    tenant_mode: call.runtime.config.tenantMode === "multi",
+    encryption_enabled: false,
+    tenants_count: counts?.tenants ?? 0,
+    users_count: counts?.users ?? 0,
+    departments_count: counts?.departments ?? 0,
+    version,
+    uptime_s: Math.floor(process.uptime()),
+    checks,
+  };
+}
+
+async function check(probe: () => Promise<unknown>): Promise<"ok" | "down"> {
+  const late = AbortSignal.timeout(checkMsMax);
+  const expired = new Promise<"down">((resolve) =>
+    late.addEventListener("abort", () => resolve("down"), { once: true }),
+  );
+  return Promise.race([
+    probe().then(
+      () => "ok" as const,
+      () => "down" as const,
+    ),
+    expired,
+  ]);
+}
+
+const health: ServiceSchema = {
+  name: "health",
+  mixins: [database()],
+  actions: implement(healthContract, { "health.report": report }),
+};
+
+export default health;

@@ -1,0 +1,92 @@
+// Sends mails, as durable jobs: a change leaves the job in its own transaction, this service does it as soon as it can
+// and again when the mail server was away. Job payloads name accounts; tokens are made when the mail is written.
+import type { Service, ServiceSchema } from "moleculer";
+import { database } from "../../mixins/database.ts";
+import { jobs } from "../../mixins/jobs.ts";
+import { callAs, runtimeOf } from "../shared/bus.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import type { Letter } from "./letter.ts";
+import { createMailer, type Mailer, MailRefused } from "./mailer.ts";
+import * as templates from "./templates.ts";
+
+interface MailService extends Service {
+  runtime: Runtime;
+  mailer?: Mailer;
+}
+
+interface Addressee {
+  to: string;
+  full_name: string;
+  tenant_name: string;
+}
+
+const writers = {
+  verify_email: templates.verifyEmail,
+  reset_password: templates.resetPassword,
+};
+const notices = {
+  password_changed: templates.passwordChanged,
+  account_approved: templates.accountApproved,
+};
+
+function tokenMail(kind: keyof typeof writers) {
+  return async function (this: MailService, payload: unknown): Promise<void> {
+    const { subdomain, email } = payload as { subdomain: string; email: string };
+    const minted = await callAs(this.broker, "mail", "accounts.mint_mail_token", { kind, subdomain, email });
+    if (minted === null) return;
+    await post(this, minted, writers[kind](siteOf(this), recipientOf(minted), minted.token));
+  };
+}
+
+function notice(kind: keyof typeof notices) {
+  return async function (this: MailService, payload: unknown): Promise<void> {
+    const { user_id } = payload as { user_id: number };
+    const addressee = await callAs(this.broker, "mail", "accounts.recipient", { user_id });
+    if (addressee === null) return;
+    await post(this, addressee, notices[kind](siteOf(this), recipientOf(addressee)));
+  };
+}
+
+async function post(service: MailService, { to }: Addressee, letter: Letter): Promise<void> {
+  try {
+    await service.mailer?.send({ to, ...letter });
+  } catch (error) {
+    if (!(error instanceof MailRefused)) throw error;
+    // Trying again would be refused again; the address stays out of the log.
+    service.runtime.log.warn({ subject: letter.subject }, "the mail server refused a mail for good");
+  }
+}
+
+const recipientOf = ({ full_name: fullName, tenant_name: tenantName }: Addressee) => ({
+  fullName,
+  tenantName,
+});
+
+function siteOf({ runtime: { config } }: MailService): templates.Site {
+  return { publicUrl: config.publicUrl, operator: config.operator };
+}
+
+const mail: ServiceSchema<object, object, object, MailService> = {
+  name: "mail",
+  mixins: [
+    database(),
+    jobs<MailService>({
+      tasks: {
+        "mail.verify_email": tokenMail("verify_email"),
+        "mail.reset_password": tokenMail("reset_password"),
+        "mail.password_changed": notice("password_changed"),
+        "mail.account_approved": notice("account_approved"),
+      },
+      concurrentMax: 4,
+    }),
+  ],
+  created(this: MailService) {
+    const { config, mailDirectory } = runtimeOf(this);
+    this.mailer = createMailer({ smtpUrl: config.smtpUrl, from: config.mailFrom, directory: mailDirectory });
+  },
+  async stopped(this: MailService) {
+    await this.mailer?.close();
+  },
+};
+
+export default mail;

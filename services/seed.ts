@@ -1,0 +1,116 @@
+// What a fresh installation needs: the platform and its first superadmin; in demo mode a tenant to look around in.
+// Idempotent, and done by the same actions as everything else, so it is audited too.
+import { randomBytes } from "node:crypto";
+import type { ServiceBroker } from "moleculer";
+import { callAs } from "./shared/bus.ts";
+import type { Role } from "./shared/roles.ts";
+import type { Runtime } from "./shared/runtime.ts";
+
+export interface SignIn {
+  subdomain: string;
+  email: string;
+  role: Role;
+  /** undefined: set at an earlier start, or by the settings, and not ours to print. */
+  password: string | undefined;
+}
+
+const demo = { subdomain: "demo", name: "Demo Clinic", departments: ["Cardiology", "Surgery"] };
+const demoPeople: readonly {
+  email: string;
+  name: string;
+  role: Role;
+  department: string | null;
+  all: boolean;
+}[] = [
+  { email: "admin@demo.example", name: "Ada Admin", role: "admin", department: null, all: true },
+  {
+    email: "head@demo.example",
+    name: "Hanna Head",
+    role: "head_doctor",
+    department: "Cardiology",
+    all: false,
+  },
+  {
+    email: "doctor@demo.example",
+    name: "David Doctor",
+    role: "doctor",
+    department: "Cardiology",
+    all: false,
+  },
+  { email: "nurse@demo.example", name: "Nora Nurse", role: "nurse", department: "Surgery", all: false },
+  {
+    email: "registrar@demo.example",
+    name: "Remy Registrar",
+    role: "registrar",
+    department: null,
+    all: false,
+  },
+];
+
+/** @returns the sign-ins to print; none where another process seeds */
+export async function seed(broker: ServiceBroker, runtime: Runtime): Promise<SignIn[]> {
+  const local = ["tenants", "users", "auth"].every((name) =>
+    broker.services.some((service) => service.name === name),
+  );
+  if (!local) return [];
+  const { config } = runtime;
+  const platform = await callAs(broker, "start", "tenants.bootstrap", {
+    name: "Platform",
+    subdomain: "platform",
+  });
+  const superadmin = await seedSuperadmin(broker, runtime, platform.id);
+  return config.demoMode ? [superadmin, ...(await seedDemo(broker, config.demoPassword))] : [superadmin];
+}
+
+async function seedSuperadmin(broker: ServiceBroker, { config }: Runtime, tenantId: number): Promise<SignIn> {
+  const { adminEmail: email } = config;
+  const generated = config.demoMode ? config.demoPassword : randomBytes(15).toString("base64url");
+  const { created } = await callAs(broker, "start", "users.bootstrap", {
+    tenant_id: tenantId,
+    email,
+    password: config.adminPassword ?? generated,
+    full_name: "Platform Administrator",
+    role: "superadmin",
+    can_see_all_patients: true,
+  });
+  const printable = config.adminPassword === undefined && (created || config.demoMode);
+  return { subdomain: "platform", email, role: "superadmin", password: printable ? generated : undefined };
+}
+
+async function seedDemo(broker: ServiceBroker, password: string): Promise<SignIn[]> {
+  const { name, subdomain } = demo;
+  const tenant = await callAs(broker, "start", "tenants.bootstrap", {
+    name,
+    subdomain,
+    settings: { registration: "open" },
+  });
+  const departments = await seedDepartments(broker, tenant.id);
+  const signIns: SignIn[] = [];
+  for (const { email, name: full_name, role, department, all } of demoPeople) {
+    const department_id = department === null ? null : (departments.get(department) ?? null);
+    // A demo user that was deleted stays deleted: people are made with the tenant, or to finish an interrupted start.
+    await callAs(broker, "start", "users.bootstrap", {
+      tenant_id: tenant.id,
+      email,
+      password,
+      full_name,
+      role,
+      department_id,
+      can_see_all_patients: all,
+    });
+    signIns.push({ subdomain, email, role, password });
+  }
+  return signIns;
+}
+
+/** Made when there are none: also after a start that was interrupted between tenant and departments. */
+async function seedDepartments(broker: ServiceBroker, tenantId: number): Promise<Map<string, number>> {
+  const present = await callAs(broker, "start", "departments.list", { tenant_id: tenantId });
+  const made = new Map(present.items.map(({ name, id }) => [name, id]));
+  if (made.size > 0) return made;
+  for (const name of demo.departments) {
+    const { id } = await callAs(broker, "start", "departments.create", { name, tenant_id: tenantId });
+    made.set(name, id);
+  }
+  return made;
+}

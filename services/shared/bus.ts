@@ -1,0 +1,142 @@
+// The bus, typed. A contract declares a service's actions: who may call them, their parameters and their result; it
+// adds itself to `Actions` (and its events to `Events`) by declaration merging, so `call.bus("users.get", {…})` is
+// checked for name, parameters and result without any import between services.
+import type { Context, Service, ServiceBroker, ServiceSchema } from "moleculer";
+import type { RecordsAction } from "./middleware.ts";
+import type { Access } from "./access.ts";
+import { Caller } from "./caller.ts";
+import type { Database } from "./database/database.ts";
+import { Forbidden, Invalid, NotFound } from "./errors.ts";
+import { compileParams } from "./params/compile.ts";
+import type { AnyRule, InputOf, ParamsOf, Places, ValueOf } from "./params/types.ts";
+import type { Runtime } from "./runtime.ts";
+
+export interface ActionContract extends Places {
+  readonly access: Access;
+  /** How the audit log names it, `resource.verb`: for the entry of a refusal too. */
+  readonly audits: string;
+  /** One sentence for the API's documentation. */
+  readonly summary: string;
+  readonly result?: AnyRule;
+}
+
+export type Contract = Readonly<Record<string, ActionContract>>;
+
+/** Contracts merge into it. */
+export interface Actions {}
+/** Contracts merge into it. */
+export interface Events {}
+
+/** An action without a declared result answers nothing (204). */
+export type ResultOf<A> = A extends { result: infer R } ? ValueOf<R> : void;
+
+/** What a contract adds to `Actions`: name → input, params, result. */
+export type ActionsOf<C extends Contract> = {
+  [K in keyof C]: { input: InputOf<C[K]>; params: ParamsOf<C[K]>; result: ResultOf<C[K]> };
+};
+
+type Input<K extends keyof Actions> = Actions[K] extends { input: infer I } ? I : never;
+type Result<K extends keyof Actions> = Actions[K] extends { result: infer R } ? R : never;
+
+/** One call in progress, as a handler sees it. */
+export class Call<P> {
+  readonly params: P;
+  readonly caller: Caller;
+  readonly runtime: Runtime;
+  readonly #ctx: Context<unknown, object>;
+  readonly #service: string;
+
+  constructor(ctx: Context<unknown, object>, params: P, caller: Caller, service: string, runtime: Runtime) {
+    this.#ctx = ctx;
+    this.params = params;
+    this.caller = caller;
+    this.#service = service;
+    this.runtime = runtime;
+  }
+
+  get db(): Database {
+    return this.runtime.database;
+  }
+
+  /** Calls another service's action on behalf of the same caller. */
+  bus<K extends keyof Actions & string>(name: K, input: Input<K>): Promise<Result<K>> {
+    return this.#ctx.call(name, input, { meta: { caller: this.caller.through(this.#service) } });
+  }
+
+  /** "ok" while this node can reach the others; always so when the bus is in-process. */
+  busState(): "ok" | "down" {
+    const { transit } = this.#ctx.broker;
+    return transit == null || transit.connected ? "ok" : "down";
+  }
+
+  /** Tells the other services something that is already committed. A hint: facts that must not be lost are events of the outbox. */
+  hint<K extends keyof Events & string>(name: K, payload: Events[K]): void {
+    void this.#ctx.broadcast(name, payload, { meta: { caller: this.caller.through(this.#service) } });
+  }
+}
+
+/** Calls an action for the service itself: from a job, a schedule or start-up. */
+export function callAs<K extends keyof Actions & string>(
+  broker: ServiceBroker,
+  service: string,
+  name: K,
+  input: Input<K>,
+): Promise<Result<K>> {
+  return broker.call(name, input, { meta: { caller: Caller.system(service) } });
+}
+
+type Handlers<C extends Contract> = {
+  [K in keyof C & string]: (call: Call<ParamsOf<C[K]>>) => Promise<ResultOf<C[K]>>;
+};
+
+/**
+ * Turns a contract and its handlers into Moleculer actions: every action of the contract must have a handler, and a
+ * handler runs only after access (middleware) and parameters were checked on this node.
+ * @param contract its names all begin with the service's own name and a dot
+ */
+export function implement<const C extends Contract>(
+  contract: C,
+  handlers: Handlers<C>,
+): NonNullable<ServiceSchema["actions"]> {
+  const actions: NonNullable<ServiceSchema["actions"]> = {};
+  for (const [name, spec] of Object.entries(contract)) {
+    const [service, action] = name.split(".");
+    if (service === undefined || action === undefined)
+      throw new Error(`${name} is not a service.action name`);
+    const check = compileParams(spec);
+    // Object.entries loses the tie between a name and its handler's parameter type.
+    const handler = handlers[name] as unknown as (call: Call<unknown>) => Promise<unknown>;
+    const schema: RecordsAction = {
+      name: action,
+      access: spec.access,
+      namesTenant: "tenant_id" in { ...spec.query, ...spec.body },
+      handler(this: Service, ctx: Context<Record<string, unknown>>) {
+        const checked = check(ctx.params ?? {});
+        if ("params" in checked) {
+          return handler(new Call(ctx, checked.params, callerOf(ctx), service, runtimeOf(this)));
+        }
+        throw "notFound" in checked ? new NotFound(thingOf(checked.notFound)) : new Invalid(checked.failures);
+      },
+    };
+    actions[action] = schema;
+  }
+  return actions;
+}
+
+/** The middleware has verified the caller before any handler of ours runs. */
+function callerOf(ctx: Context<unknown>): Caller {
+  const { caller } = ctx.locals as { caller?: Caller };
+  if (caller === undefined) throw new Forbidden();
+  return caller;
+}
+
+/** Our middleware puts the runtime on every service before it is created; Moleculer's types cannot know. */
+export function runtimeOf(service: Service): Runtime {
+  return (service as Service & { runtime: Runtime }).runtime;
+}
+
+/** "user_id" → "User": the word a 404 uses, the same for an id out of range and one that is not there. */
+function thingOf(parameter: string): string {
+  const word = parameter.replace(/_id$/, "").replace(/^dept$/, "department");
+  return word.charAt(0).toUpperCase() + word.slice(1);
+}

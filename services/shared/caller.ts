@@ -1,0 +1,99 @@
+// Who is calling. Inside a process the caller is an object nobody else can make (a private field brands it); when a
+// call leaves the process, serialising it signs it, and the receiving node verifies the signature before it believes
+// a word. A forged, altered or outdated `ctx.meta.caller` is therefore nobody at all. Signatures live 60 s: longer
+// than any call, short enough that a captured one is of little use.
+import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from "node:crypto";
+import type { Role } from "./roles.ts";
+
+const signatureTtlSeconds = 60;
+const clockSkewSeconds = 30;
+
+export type Principal =
+  | { kind: "anonymous" }
+  | {
+      kind: "user";
+      userId: number;
+      tenantId: number;
+      role: Role;
+      departmentId: number | null;
+      canSeeAllPatients: boolean;
+      sessionId: string;
+    }
+  /** A person at the REPL of a node that holds the bus key: acts with a superadmin's rights. */
+  | { kind: "operator"; name: string }
+  /** The service itself: start-up, schedules, jobs. */
+  | { kind: "system" };
+
+export interface CallerFacts {
+  principal: Principal;
+  /** The service that makes this call; "" when it is not made by a service. */
+  via: string;
+  requestId: string;
+  ip: string | null;
+  userAgent: string | null;
+}
+
+let busKey: KeyObject | undefined;
+
+/** Every node of one deployment derives the same key; without the boot secret nobody can sign. */
+export function setBusKey(bootSecret: string): void {
+  busKey = createSecretKey(Buffer.from(hkdfSync("sha256", bootSecret, "", "records bus caller v1", 32)));
+}
+
+function signature(payload: string): Buffer {
+  if (busKey === undefined) throw new Error("the bus key is not set: start through the broker configuration");
+  return createHmac("sha256", busKey).update(payload).digest();
+}
+
+export class Caller {
+  readonly #facts: CallerFacts;
+
+  constructor(facts: CallerFacts) {
+    this.#facts = facts;
+  }
+
+  /** @returns the caller of a call, or undefined when what came with it proves nothing. */
+  static read(value: unknown): Caller | undefined {
+    if (typeof value === "string") return Caller.#verify(value);
+    return typeof value === "object" && value !== null && #facts in value ? value : undefined;
+  }
+
+  static system(via: string, requestId = crypto.randomUUID()): Caller {
+    return new Caller({ principal: { kind: "system" }, via, requestId, ip: null, userAgent: null });
+  }
+
+  static #verify(signed: string): Caller | undefined {
+    const [payload, mac, ...rest] = signed.split(".");
+    if (payload === undefined || mac === undefined || rest.length > 0) return undefined;
+    const given = Buffer.from(mac, "base64url");
+    const right = signature(payload);
+    if (given.length !== right.length || !timingSafeEqual(given, right)) return undefined;
+    // Signed by a node of ours, so the shape is CallerFacts & { iat }.
+    const { iat, ...facts } = JSON.parse(Buffer.from(payload, "base64url").toString()) as CallerFacts & {
+      iat: number;
+    };
+    const age = Date.now() / 1000 - iat;
+    return age > signatureTtlSeconds || age < -clockSkewSeconds ? undefined : new Caller(facts);
+  }
+
+  get principal(): Principal {
+    return this.#facts.principal;
+  }
+
+  get facts(): Readonly<CallerFacts> {
+    return this.#facts;
+  }
+
+  /** The same person, calling through a service. */
+  through(service: string): Caller {
+    return this.#facts.via === service ? this : new Caller({ ...this.#facts, via: service });
+  }
+
+  /** What the serialiser puts on the bus. */
+  toJSON(): string {
+    const payload = Buffer.from(
+      JSON.stringify({ ...this.#facts, iat: Math.floor(Date.now() / 1000) }),
+    ).toString("base64url");
+    return `${payload}.${signature(payload).toString("base64url")}`;
+  }
+}

@@ -1,0 +1,95 @@
+// One change = one transaction: rows, audit entries and events together or not at all. Audit entries are inserted at
+// the end, because inserting one locks the tenant's chain until commit.
+import { EntityManager } from "@mikro-orm/postgresql";
+import canonicalize from "canonicalize";
+import type { Caller } from "../caller.ts";
+import type { EventKind } from "../event-kinds.ts";
+import { type Scope, sessionOf } from "./scope.ts";
+
+export interface AuditFacts {
+  tenantId: number;
+  /** `resource.verb`, e.g. "user.block". */
+  action: string;
+  target?: { type: string; id: number | string };
+  outcome?: "ok" | "denied" | "error";
+  /** Field names and plain facts; never a secret, password, token or patient text. */
+  changes?: Record<string, unknown>;
+  /** The actor when it is not the caller: a user who is just signing in. */
+  userId?: number;
+}
+
+export interface EventFacts {
+  tenantId: number;
+  kind: EventKind;
+  payload: Record<string, unknown>;
+}
+
+export interface Change {
+  /** MikroORM's unit of work inside this transaction and scope. */
+  entities: EntityManager;
+  /** One SQL statement inside this transaction; `?` are its parameters. */
+  execute<Row>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
+  audit(facts: AuditFacts): void;
+  tell(facts: EventFacts): void;
+  /** Enqueues a durable job that exists only if this transaction commits. */
+  enqueue(task: string, payload: Record<string, unknown>, options?: { key?: string }): Promise<void>;
+}
+
+export function runChange<T>(
+  entities: EntityManager,
+  scope: Scope,
+  caller: Caller,
+  work: (change: Change) => Promise<T>,
+): Promise<T> {
+  const fork = entities.fork({ session: sessionOf(scope) });
+  return fork.transactional(async (em) => {
+    const audited: AuditFacts[] = [];
+    const told: EventFacts[] = [];
+    const execute = <Row>(sql: string, values: readonly unknown[] = []): Promise<Row[]> =>
+      em.execute<Row[]>(sql, [...values]);
+    const result = await work({
+      entities: em,
+      execute,
+      audit: (facts) => void audited.push(facts),
+      tell: (facts) => void told.push(facts),
+      enqueue: async (task, payload, options) => {
+        await execute("select graphile_worker.add_job(?, payload := ?::json, job_key := ?)", [
+          task,
+          JSON.stringify(payload),
+          options?.key ?? null,
+        ]);
+      },
+    });
+    await em.flush();
+    for (const event of told) {
+      await execute("insert into events (tenant_id, kind, payload) values (?, ?, ?)", [
+        event.tenantId,
+        event.kind,
+        JSON.stringify(event.payload),
+      ]);
+    }
+    for (const entry of audited) await execute(auditInsert, auditValues(entry, caller));
+    return result;
+  });
+}
+
+const auditInsert = `insert into audit_entries
+  (tenant_id, user_id, action, target_type, target_id, outcome, changes, ip, user_agent, request_id)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+
+function auditValues(entry: AuditFacts, caller: Caller): unknown[] {
+  const { principal, ip, userAgent, requestId } = caller.facts;
+  const operator = principal.kind === "operator" ? { operator: principal.name } : {};
+  return [
+    entry.tenantId,
+    entry.userId ?? (principal.kind === "user" ? principal.userId : null),
+    entry.action,
+    entry.target?.type ?? null,
+    entry.target === undefined ? null : String(entry.target.id),
+    entry.outcome ?? "ok",
+    canonicalize({ ...operator, ...entry.changes }) ?? "{}",
+    ip,
+    userAgent,
+    requestId,
+  ];
+}

@@ -1,0 +1,54 @@
+// The one ORM of a process and its connection pool (several MikroORM instances in one process have lost writes).
+import { MikroORM } from "@mikro-orm/postgresql";
+import type { EntitySchema } from "@mikro-orm/core";
+import type pg from "pg";
+import { Database } from "./database.ts";
+import { scopeStatements } from "./scope.ts";
+
+export interface ConnectOptions {
+  url: string;
+  poolMax: number;
+  entities: readonly EntitySchema[];
+  statementTimeoutMs: number;
+}
+
+export interface Connected {
+  database: Database;
+  close(): Promise<void>;
+}
+
+export async function connect(options: ConnectOptions): Promise<Connected> {
+  const orm = await MikroORM.init({
+    entities: [...options.entities],
+    discovery: { warnWhenNoEntities: false },
+    dbName: databaseOf(options.url),
+    ensureDatabase: false,
+    forceUtcTimezone: true,
+    ignoreUndefinedInQuery: true,
+    pool: { min: 0, max: options.poolMax, idleTimeoutMillis: 30_000 },
+    logger: () => {},
+    driverOptions: {
+      // Parsed by the driver itself, which also knows sockets (`?host=/folder`) and TLS parameters.
+      connectionString: options.url,
+      connectionTimeoutMillis: 5_000,
+      statement_timeout: options.statementTimeoutMs,
+      idle_in_transaction_session_timeout: 30_000,
+      application_name: "records",
+      onConnect: prepareScopes,
+    },
+  });
+  const pool = await orm.driver.getConnection().getNativeClient();
+  return { database: new Database({ pool, entities: orm.em }), close: () => orm.close() };
+}
+
+function databaseOf(url: string): string {
+  return decodeURIComponent(new URL(url.replace("@/", "@localhost/")).pathname.slice(1)) || "postgres";
+}
+
+/** Runs before the pool hands a new connection out, so that ScopedQuery may rely on both statements. */
+async function prepareScopes(client: pg.ClientBase): Promise<void> {
+  const { tenant, platform } = scopeStatements;
+  await client.query(
+    `prepare ${tenant.name} as ${tenant.text}; prepare ${platform.name} as ${platform.text}`,
+  );
+}

@@ -1,0 +1,64 @@
+// What services see of PostgreSQL: `read` for one statement in a scope, `change` for one transaction that holds the
+// change, its audit entry and its event. There is no way to a query without a scope.
+import type { EntityManager } from "@mikro-orm/postgresql";
+import type pg from "pg";
+import type { Caller } from "../caller.ts";
+import { Unavailable } from "../errors.ts";
+import { type Change, runChange } from "./change.ts";
+import { ScopedQuery, type Scope, type Statement } from "./scope.ts";
+
+export interface DatabaseParts {
+  /** MikroORM's own pool: one set of connections for entities and for hot reads. */
+  pool: pg.Pool;
+  entities: EntityManager;
+}
+
+export class Database {
+  readonly #parts: DatabaseParts;
+
+  constructor(parts: DatabaseParts) {
+    this.#parts = parts;
+  }
+
+  /** For libraries that keep their own tables without tenant rows (the rate limiter). */
+  get pool(): pg.Pool {
+    return this.#parts.pool;
+  }
+
+  async read<Row>(scope: Scope, statement: Statement): Promise<Row[]> {
+    const client = await checkOut(this.#parts.pool);
+    return new Promise<Row[]>((resolve, reject) => {
+      const query = new ScopedQuery(scope, statement, (error, result) => {
+        // A connection that broke must leave the pool; an error of the statement leaves it usable.
+        client.release(error !== null && !("severity" in error));
+        if (error === null) resolve(result.rows);
+        else reject(error);
+      });
+      // The driver accepts any submittable; its types know only its own classes.
+      client.query(query as unknown as pg.Query);
+    });
+  }
+
+  async readOne<Row>(scope: Scope, statement: Statement): Promise<Row | undefined> {
+    return (await this.read<Row>(scope, statement))[0];
+  }
+
+  /**
+   * Runs `work` in one transaction in `scope`; what it audits and tells is written in the same transaction, last.
+   * @param caller recorded as the actor in the audit entries
+   */
+  change<T>(scope: Scope, caller: Caller, work: (change: Change) => Promise<T>): Promise<T> {
+    return runChange(this.#parts.entities, scope, caller, work);
+  }
+}
+
+/** Waiting for a connection is bounded by the pool's timeout; running out of it is overload, not a fault of ours. */
+async function checkOut(pool: pg.Pool): Promise<pg.PoolClient> {
+  try {
+    return await pool.connect();
+  } catch (error) {
+    if (error instanceof Error && /timeout exceeded when trying to connect/.test(error.message))
+      throw new Unavailable();
+    throw error;
+  }
+}

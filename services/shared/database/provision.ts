@@ -1,0 +1,119 @@
+// Makes a database ready for this version: migrations, the job queue's own schema, and the login the services work
+// as. Runs with the owner's URL under an advisory lock, so that any number of nodes may start together.
+import { hkdfSync } from "node:crypto";
+import { MikroORM } from "@mikro-orm/postgresql";
+import { Migrator } from "@mikro-orm/migrations";
+import { runMigrations } from "graphile-worker";
+import pg from "pg";
+import { migrations } from "../../../migrations/all.ts";
+import { StartError } from "../embedded/start-error.ts";
+
+const lockKey = 7_206_512;
+
+export interface ProvisionOptions {
+  ownerUrl: string;
+  /** The application login's password is derived from it, so every node knows it and nobody has to set it. */
+  bootSecret: string;
+}
+
+/** @returns the URL of the application's login, which owns nothing and sees only what the policies allow */
+export async function provision(options: ProvisionOptions): Promise<string> {
+  const owner = new pg.Client({ connectionString: options.ownerUrl, connectionTimeoutMillis: 10_000 });
+  try {
+    await owner.connect();
+  } catch (error) {
+    throw new StartError(`The database cannot be reached with DATABASE_URL: ${reasonOf(error)}.`);
+  }
+  try {
+    await owner.query("select pg_advisory_lock($1)", [lockKey]);
+    if (await isBehind(owner)) await migrate(options.ownerUrl);
+    await prepareJobs(owner, options.ownerUrl);
+    return await prepareLogin(owner, options);
+  } finally {
+    await owner.end();
+  }
+}
+
+/** Passwords never appear in what the driver says; the first line is the whole reason. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return "unknown error";
+  const code = "code" in error && typeof error.code === "string" ? error.code : "";
+  return (error.message || code).split("\n")[0] ?? code;
+}
+
+async function isBehind(owner: pg.Client): Promise<boolean> {
+  const { rows } = await owner.query("select to_regclass('mikro_orm_migrations') is not null as exists");
+  if (rows[0].exists !== true) return true;
+  const done = await owner.query("select name from mikro_orm_migrations");
+  const names = new Set(done.rows.map((row: { name: string }) => row.name));
+  const known = new Set(migrations.map((migration) => migration.name));
+  const stranger = [...names].find((name) => !known.has(name));
+  if (stranger !== undefined) {
+    throw new StartError(
+      `The database was migrated by a newer version of this service (${stranger}): start that one.`,
+    );
+  }
+  return migrations.some((migration) => !names.has(migration.name));
+}
+
+async function migrate(ownerUrl: string): Promise<void> {
+  const orm = await MikroORM.init({
+    entities: [],
+    discovery: { warnWhenNoEntities: false },
+    dbName: "from-url",
+    ensureDatabase: false,
+    extensions: [Migrator],
+    logger: () => {},
+    driverOptions: { connectionString: ownerUrl },
+    migrations: { migrationsList: migrations, snapshot: false, transactional: true, allOrNothing: true },
+  });
+  try {
+    await orm.migrator.up();
+  } finally {
+    await orm.close();
+  }
+}
+
+/** graphile-worker shuts its tables to all but their owner by row-level security without policies; jobs hold ids only. */
+async function prepareJobs(owner: pg.Client, ownerUrl: string): Promise<void> {
+  const { rows } = await owner.query(
+    "select exists (select from pg_policies where schemaname = 'graphile_worker' and policyname = 'records') as ready",
+  );
+  if (rows[0].ready === true) return;
+  await runMigrations({ connectionString: ownerUrl, maxPoolSize: 1 });
+  await owner.query(`
+    grant usage on schema graphile_worker to records_app, records_platform;
+    grant select, insert, update, delete on all tables in schema graphile_worker to records_app, records_platform;
+    grant usage, select on all sequences in schema graphile_worker to records_app, records_platform;
+    grant execute on all functions in schema graphile_worker to records_app, records_platform;
+    do $$
+    declare name text;
+    begin
+      for name in select relname from pg_class where relnamespace = 'graphile_worker'::regnamespace and relrowsecurity loop
+        execute format('create policy records on graphile_worker.%I to records_app, records_platform using (true)', name);
+      end loop;
+    end $$;
+  `);
+}
+
+async function prepareLogin(owner: pg.Client, options: ProvisionOptions): Promise<string> {
+  const { rows } = await owner.query("select current_database() as database");
+  const database: string = rows[0].database;
+  const login = `${database}_login`;
+  const password = Buffer.from(
+    hkdfSync("sha256", options.bootSecret, database, "records application login v1", 32),
+  ).toString("base64url");
+  const name = pg.escapeIdentifier(login);
+  const exists = await owner.query("select from pg_roles where rolname = $1", [login]);
+  if (exists.rowCount === 0) {
+    await owner.query(`create role ${name} login nosuperuser nobypassrls nocreaterole nocreatedb`);
+    await owner.query(`grant records_app to ${name} with inherit true, set false`);
+    await owner.query(`grant records_platform to ${name} with inherit false, set true`);
+  }
+  await owner.query(`alter role ${name} password ${pg.escapeLiteral(password)}`);
+  await owner.query(`grant connect on database ${pg.escapeIdentifier(database)} to ${name}`);
+  const url = new URL(options.ownerUrl.replace("@/", "@socket/"));
+  url.username = encodeURIComponent(login);
+  url.password = encodeURIComponent(password);
+  return url.href.replace("@socket/", "@/");
+}

@@ -1,0 +1,109 @@
+// Whose rows a statement may see. Every statement of the service runs in a scope; row-level security enforces it
+// beneath. A tenant scope sees one tenant; the platform scope takes up the role `records_platform` and sees all: it is
+// for signing in (the tenant is not known yet), superadmins, schedules and start-up, and always spelled out.
+import pg from "pg";
+
+export type Scope = { readonly tenantId: number } | "platform";
+
+export const platform: Scope = "platform";
+
+/** Prepared once per connection (see connect.ts); both are local to the transaction they run in. */
+export const scopeStatements = {
+  tenant: { name: "scope_tenant", text: "select set_config('app.tenant_id', $1, true)" },
+  platform: { name: "scope_platform", text: "select set_config('role', 'records_platform', true)" },
+} as const;
+
+/** The same for MikroORM's own transactions. */
+export function sessionOf(scope: Scope): { variables: Record<string, string>; role?: string } {
+  return scope === "platform"
+    ? { variables: { "app.tenant_id": "" }, role: "records_platform" }
+    : { variables: { "app.tenant_id": String(scope.tenantId) } };
+}
+
+export interface Statement {
+  /** Unique per text; the statement is planned once per connection under this name. Absent: planned each time. */
+  name?: string | undefined;
+  text: string;
+  values: readonly unknown[];
+}
+
+const preparedNames = new Map<string, string>();
+const preparedNamesMax = 1_000;
+
+/**
+ * A stable name for a statement that is composed from a fixed set of parts. Texts beyond the bound (a composition that
+ * is not from a fixed set after all) go unnamed rather than fill the server's memory.
+ */
+export function preparedName(text: string): string | undefined {
+  const known = preparedNames.get(text);
+  if (known !== undefined || preparedNames.size >= preparedNamesMax) return known;
+  const name = `composed_${preparedNames.size}`;
+  preparedNames.set(text, name);
+  return name;
+}
+
+// The driver's wire objects that its type declarations leave out: only the calls used here.
+interface Connection {
+  bind(config: {
+    portal: string;
+    statement: string;
+    values: unknown[];
+    valueMapper: (value: unknown) => unknown;
+  }): void;
+  execute(config: { portal: string; rows?: number }): void;
+  stream: { cork(): void; uncork(): void };
+}
+interface WireQuery {
+  prepare(connection: Connection): void;
+  handleDataRow(message: unknown): void;
+  handleCommandComplete(message: unknown, connection: Connection): void;
+}
+// pg.Query is the class of exactly these objects; its declaration shows only a part of it.
+const DriverQuery = pg.Query as unknown as new (config: {
+  name?: string;
+  text: string;
+  values: unknown[];
+  queryMode: "extended";
+  callback: (error: Error | null, result: pg.QueryResult) => void;
+}) => WireQuery;
+
+/**
+ * One statement with its scope in one round trip: the scope's set_config and the statement are sent together before
+ * one Sync, so PostgreSQL runs them as one transaction and the setting is gone with it. BEGIN, SET, SELECT, COMMIT
+ * would be four round trips for the same.
+ */
+export class ScopedQuery extends DriverQuery {
+  readonly #scope: Scope;
+  #scopeSet = false;
+
+  constructor(
+    scope: Scope,
+    statement: Statement,
+    callback: (error: Error | null, result: pg.QueryResult) => void,
+  ) {
+    // Without "extended" the driver would send a statement that has no values outside our pipeline.
+    super({ ...statement, values: [...statement.values], queryMode: "extended", callback });
+    this.#scope = scope;
+  }
+
+  override prepare(connection: Connection): void {
+    const scope = this.#scope;
+    connection.bind({
+      portal: "",
+      statement: scope === "platform" ? scopeStatements.platform.name : scopeStatements.tenant.name,
+      values: scope === "platform" ? [] : [String(scope.tenantId)],
+      valueMapper: (value) => value,
+    });
+    connection.execute({ portal: "" });
+    super.prepare(connection);
+  }
+
+  override handleDataRow(message: unknown): void {
+    if (this.#scopeSet) super.handleDataRow(message);
+  }
+
+  override handleCommandComplete(message: unknown, connection: Connection): void {
+    if (this.#scopeSet) super.handleCommandComplete(message, connection);
+    else this.#scopeSet = true;
+  }
+}

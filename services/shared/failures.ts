@@ -1,0 +1,72 @@
+// What an action may throw over the bus: errors of ours as they are, lost dependencies as 503, anything else as one
+// constant 500. Raw errors of libraries and of the database stay on their node, where the log has them.
+import { Errors } from "moleculer";
+import { errorCode } from "./embedded/start-error.ts";
+import { exposedFacts, ServiceError, Unavailable } from "./errors.ts";
+
+const lostDatabase =
+  /^(?:08...|57P0[1-4]|53[0-9A-Z]{3}|ECONN\w+|ENOENT|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND)$/;
+const statementTimeout = "57014";
+const contended = new Set(["40001", "40P01", "55P03"]);
+const lostConnection =
+  /^(?:Connection terminated|timeout exceeded when trying to connect|Client has encountered)/;
+const busFailures = new Set([
+  "ServiceNotFoundError",
+  "ServiceNotAvailableError",
+  "ServiceUnavailableError",
+  "RequestTimeoutError",
+  "RequestSkippedError",
+  "RequestRejectedError",
+  "QueueIsFullError",
+  "ProtocolVersionMismatchError",
+]);
+
+/** @returns what may be told to the caller, and whether the original deserves a line in the log */
+export function translate(error: unknown): { told: Error; noteworthy: boolean } {
+  if (error instanceof Error && exposedFacts(error) !== undefined) return { told: error, noteworthy: false };
+  const name = error instanceof Error ? error.name : "";
+  if (name === "PasswordQueueFull" || name === "PasswordWorkerLost") {
+    return { told: new Unavailable("busy", "Too many sign-ins at the moment", 1), noteworthy: false };
+  }
+  const code = errorCode(error);
+  const message = error instanceof Error ? error.message : "";
+  if (
+    busFailures.has(name) ||
+    lostDatabase.test(code) ||
+    lostConnection.test(message) ||
+    name === "ConnectionException"
+  ) {
+    return { told: new Unavailable(), noteworthy: true };
+  }
+  if (code === statementTimeout || contended.has(code))
+    return { told: new Unavailable("busy", "Took too long"), noteworthy: true };
+  return { told: new Errors.MoleculerError("Internal error", 500, "internal_error"), noteworthy: true };
+}
+
+/** The SQLSTATE's constraint name when `error` (or what it wraps) is the violation of one. */
+export function violatedConstraint(error: unknown): string | undefined {
+  for (
+    let inner: unknown = error, depth = 0;
+    inner instanceof Error && depth < 5;
+    inner = inner.cause, depth++
+  ) {
+    if ("constraint" in inner && typeof inner.constraint === "string") return inner.constraint;
+    if ("previous" in inner && inner.previous instanceof Error && "constraint" in inner.previous) {
+      return String(inner.previous.constraint);
+    }
+  }
+  return undefined;
+}
+
+/** Runs `work`; a violation of the named constraints becomes the error that the table makes of it. */
+export async function mapViolations<T>(
+  table: Record<string, () => ServiceError>,
+  work: Promise<T>,
+): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const make = table[violatedConstraint(error) ?? ""];
+    throw make === undefined ? error : make();
+  }
+}

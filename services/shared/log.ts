@@ -1,0 +1,59 @@
+// The log: JSON lines on standard output, written in the background so that no request waits for the terminal.
+// What must never be in it (tokens, passwords, bodies, search texts) is not passed to it in the first place; the
+// redaction here is the second wall.
+import pino, { type Logger } from "pino";
+
+const flushEveryMs = 200;
+const bufferBytesMin = 4096;
+
+const secretFields = [
+  "password",
+  "new_password",
+  "token",
+  "access_token",
+  "secret",
+  "authorization",
+  "new_key",
+];
+
+/** @param destination a file, or 1 for standard output */
+export function createLog(
+  level: string,
+  destination: number | string = 1,
+): { log: Logger; flush: () => void } {
+  const stream = pino.destination({
+    dest: destination,
+    sync: false,
+    minLength: bufferBytesMin,
+    periodicFlush: flushEveryMs,
+  });
+  const log = pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: { paths: secretFields.flatMap((field) => [field, `*.${field}`]), censor: "[redacted]" },
+      serializers: { err: safeError },
+    },
+    stream,
+  );
+  return { log, flush: () => stream.flushSync() };
+}
+
+/**
+ * Database errors quote values (a key that clashed, a text that would not parse), so of an error that carries an
+ * SQLSTATE only the facts about the schema are kept.
+ */
+export function safeError(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return { message: "not an error object" };
+  const { name, code, constraint, table, routine, severity } = error as Error & Record<string, unknown>;
+  const frames = error.stack
+    ?.split("\n")
+    .filter((line) => /^\s+at /.test(line))
+    .slice(0, 12);
+  const ofDatabase = severity !== undefined || /Exception$/.test(name);
+  return ofDatabase
+    ? { name, code, constraint, table, routine, stack: frames }
+    : { name, code, message: error.message, stack: frames };
+}

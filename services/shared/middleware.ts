@@ -1,0 +1,107 @@
+// Moleculer's hooks, in one place: the life of the process's runtime around the broker's, and the rules that hold for
+// every action on every node: refused without a stated access, refused without a caller who may, no raw error leaves.
+import type { EntitySchema } from "@mikro-orm/core";
+import type { ActionSchema, Context, Middleware, Service, ServiceBroker, ServiceSchema } from "moleculer";
+import { userInfo } from "node:os";
+import { type Access, assertAccess, roleOf } from "./access.ts";
+import { Caller } from "./caller.ts";
+import { StartError } from "./embedded/start-error.ts";
+import { Forbidden } from "./errors.ts";
+import { translate } from "./failures.ts";
+import type { Runtime } from "./runtime.ts";
+
+/** What our mixins and `implement` add to Moleculer's schemas. */
+export interface RecordsSchema extends ServiceSchema {
+  entities?: readonly EntitySchema[];
+}
+export interface RecordsAction extends ActionSchema {
+  name: string;
+  access?: Access;
+  /** The action takes a `tenant_id` that must be the caller's own. */
+  namesTenant?: boolean;
+}
+
+export function recordsMiddleware(runtime: Runtime, onFailure: (reason: string) => void): Middleware {
+  return {
+    name: "records",
+    serviceCreating(service: Service) {
+      Object.assign(service, { runtime });
+      Object.defineProperty(service, "db", { get: () => runtime.database });
+    },
+    async starting(broker: ServiceBroker) {
+      if (broker.services.length === 0) throw new StartError("SERVICES names no service of this program.");
+      await runtime.open(entitiesOf(broker), onFailure);
+    },
+    async stopped() {
+      await runtime.close();
+    },
+    localAction: (next, action) => guardedAction(next, action as RecordsAction, runtime),
+    call: operatorCalls,
+  };
+}
+
+function entitiesOf(broker: ServiceBroker): EntitySchema[] | undefined {
+  const declared = broker.services.flatMap((service) => {
+    const { entities } = service.schema as RecordsSchema;
+    return entities === undefined ? [] : [entities];
+  });
+  return declared.length === 0 ? undefined : [...new Set(declared.flat())];
+}
+
+type Handler = (ctx: Context) => Promise<unknown>;
+
+function guardedAction(next: Handler, action: RecordsAction, runtime: Runtime): Handler {
+  // Private actions are reached only by their own service's methods, never over the bus.
+  if (action.visibility === "private") return next;
+  return async (ctx) => {
+    try {
+      const { caller: sent } = ctx.meta as { caller?: unknown };
+      const caller = Caller.read(sent);
+      assertAccess(action.access, caller);
+      if (caller === undefined) throw new Forbidden();
+      if (action.namesTenant === true) assertOwnTenant(caller, ctx.params);
+      Object.assign(ctx.locals, { caller });
+      return await next(ctx);
+    } catch (error) {
+      const { told, noteworthy } = translate(error);
+      if (noteworthy)
+        runtime.log.error({ action: action.name, requestId: ctx.requestID, err: error }, "failed");
+      throw told;
+    }
+  };
+}
+
+/** A `tenant_id` in query or body that is not the caller's is refused before anything is looked at, unless superadmin. */
+export function assertOwnTenant(caller: Caller, params: unknown): void {
+  if (typeof params !== "object" || params === null || !Object.hasOwn(params, "tenant_id")) return;
+  if (roleOf(caller) === "superadmin" || caller.principal.kind !== "user") return;
+  const { tenant_id: given } = params as { tenant_id: unknown };
+  if (given === null || given === undefined) return;
+  const text = typeof given === "string" ? given.trim() : given;
+  // What is no whole number at all is left to validation.
+  const read = text === "" || typeof text === "object" ? Number.NaN : Number(text);
+  if (Number.isInteger(read) && read !== caller.principal.tenantId) {
+    throw new Forbidden("foreign_tenant", "This tenant is not yours");
+  }
+}
+
+// Moleculer declares this hook as if it answered a promise; it answers the wrapped function.
+const operatorCalls = ((next: (...call: unknown[]) => unknown) =>
+  (name: unknown, params: unknown, opts: CallOptions) =>
+    next(name, params, asOperator(opts))) as unknown as NonNullable<Middleware["call"]>;
+
+type CallOptions = { parentCtx?: unknown; meta?: object } | undefined;
+
+/** A call typed at this process's REPL is made by the person at the terminal; `$repl` from anywhere else proves nothing. */
+function asOperator(opts: CallOptions): CallOptions {
+  if (opts?.meta === undefined || opts.parentCtx !== undefined || !("$repl" in opts.meta)) return opts;
+  const principal = { kind: "operator" as const, name: userInfo().username };
+  const caller = new Caller({
+    principal,
+    via: "repl",
+    requestId: crypto.randomUUID(),
+    ip: null,
+    userAgent: null,
+  });
+  return { ...opts, meta: { caller } };
+}

@@ -1,0 +1,54 @@
+// Rates per client address, counted in PostgreSQL so that all nodes share them. While the database is away each node
+// counts alone: a limiter that fails open would be an invitation.
+import { isIPv6 } from "node:net";
+import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from "rate-limiter-flexible";
+import type { Database } from "./database/database.ts";
+import { TooManyRequests } from "./errors.ts";
+
+const table = "rate_limits";
+
+export class RateLimit {
+  readonly #limiter: RateLimiterPostgres;
+
+  constructor(database: Database, name: string, points: number, perSeconds: number) {
+    const limits = { keyPrefix: name, points, duration: perSeconds };
+    this.#limiter = new RateLimiterPostgres({
+      ...limits,
+      storeClient: database.pool,
+      storeType: "pool",
+      tableName: table,
+      tableCreated: true,
+      clearExpiredByTimeout: false,
+      // Once over the limit a node refuses by itself until the window ends.
+      inMemoryBlockOnConsumed: points + 1,
+      insuranceLimiter: new RateLimiterMemory(limits),
+    });
+  }
+
+  /** @throws TooManyRequests with the seconds until the window ends */
+  async take(key: string): Promise<void> {
+    try {
+      await this.#limiter.consume(key);
+    } catch (refusal) {
+      if (!(refusal instanceof RateLimiterRes)) throw refusal;
+      throw new TooManyRequests(Math.max(1, Math.ceil(refusal.msBeforeNext / 1000)));
+    }
+  }
+}
+
+/** One key per client: a whole /64 in IPv6, as one subscriber holds that many addresses. */
+export function addressKey(ip: string | null): string {
+  if (ip === null) return "unknown";
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip)?.[1];
+  if (mapped !== undefined) return mapped;
+  if (!isIPv6(ip)) return ip;
+  const [head = "", tail] = (ip.split("%")[0] ?? "").toLowerCase().split("::");
+  const before = head === "" ? [] : head.split(":");
+  const after = tail === undefined || tail === "" ? [] : tail.split(":");
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - before.length - after.length);
+  const groups = [...before, ...Array.from({ length: zeros }, () => "0"), ...after];
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(":")}::/64`;
+}

@@ -1,0 +1,20 @@
+// The six roles and their order. A role may be granted only by one that stands at least as high.
+
+export const roles = ["superadmin", "admin", "head_doctor", "doctor", "nurse", "registrar"] as const;
+export type Role = (typeof roles)[number];
+
+/** Roles that a person may ask for when registering; the others are given by an administrator. */
+export const registrableRoles: readonly Role[] = ["doctor", "nurse", "registrar"];
+
+const rank: Record<Role, number> = {
+  superadmin: 4,
+  admin: 3,
+  head_doctor: 2,
+  doctor: 1,
+  nurse: 1,
+  registrar: 1,
+};
+
+export function isHigher(role: Role, than: Role): boolean {
+  return rank[role] > rank[than];
+}

@@ -1,0 +1,137 @@
+// What one process has once, whatever services run in it: settings, secrets, database, password threads, log. Made by
+// the broker configuration, opened before the first service starts, closed after the last one stopped.
+import { join } from "node:path";
+import type { EntitySchema } from "@mikro-orm/core";
+import type { Logger } from "pino";
+import { setBusKey } from "./caller.ts";
+import type { Config } from "./config.ts";
+import { connect } from "./database/connect.ts";
+import type { Database } from "./database/database.ts";
+import { assertTenancyWall } from "./database/guard.ts";
+import { provision } from "./database/provision.ts";
+import { type DataDirectory, openDataDirectory } from "./embedded/data-directory.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "./embedded/postgres.ts";
+import { loadOrCreateSecrets } from "./embedded/secrets.ts";
+import { StartError } from "./embedded/start-error.ts";
+import { PasswordHasher } from "./passwords/password-hasher.ts";
+
+const statementTimeoutMs = 5_000;
+const embeddedUser = "postgres";
+
+export interface Secrets {
+  jwt: string;
+  boot: string;
+}
+
+export class Runtime {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly hasher: PasswordHasher;
+  #secrets: Secrets | undefined;
+  #database: Database | undefined;
+  #closing: (() => Promise<void>)[] = [];
+  #closed: Promise<void> | undefined;
+
+  constructor(config: Config, log: Logger) {
+    this.config = config;
+    this.log = log;
+    this.hasher = new PasswordHasher({ workers: config.argon2Workers, queueMax: config.argon2QueueMax });
+  }
+
+  get secrets(): Secrets {
+    if (this.#secrets === undefined) throw new Error("the runtime is not open yet");
+    return this.#secrets;
+  }
+
+  get database(): Database {
+    if (this.#database === undefined)
+      throw new Error("no service of this process declared that it uses the database");
+    return this.#database;
+  }
+
+  /**
+   * @param entities of all local services; undefined when none of them uses the database
+   * @param onFailure told when the embedded database dies on its own: the process cannot go on
+   */
+  async open(
+    entities: readonly EntitySchema[] | undefined,
+    onFailure: (reason: string) => void,
+  ): Promise<void> {
+    const { config } = this;
+    const embedded =
+      entities !== undefined && config.databaseUrl === undefined && config.databaseAppUrl === undefined;
+    const generates = config.jwtSecret === undefined || config.bootSecret === undefined;
+    const directory = embedded ? await this.#own(openDataDirectory(config.dataDir)) : undefined;
+    const generated =
+      embedded || generates
+        ? await loadOrCreateSecrets(config.dataDir, ["jwt", "boot", "postgres"])
+        : undefined;
+    const jwt = config.jwtSecret ?? generated?.jwt;
+    const boot = config.bootSecret ?? generated?.boot;
+    if (jwt === undefined || boot === undefined)
+      throw new StartError("JWT_SECRET and BOOT_SECRET are missing.");
+    this.#secrets = { jwt, boot };
+    setBusKey(boot);
+    if (entities === undefined) return;
+    const url = await this.#databaseUrl(directory, generated?.postgres, boot, onFailure);
+    const connected = await connect({ url, poolMax: config.databasePoolMax, entities, statementTimeoutMs });
+    this.#closing.push(() => connected.close());
+    await assertTenancyWall(connected.database);
+    this.#database = connected.database;
+    this.#closing.push(() => this.hasher.close());
+  }
+
+  /** Closes everything in the reverse order of opening; safe to call twice and after a failed `open`. */
+  close(): Promise<void> {
+    this.#closed ??= (async () => {
+      for (const close of this.#closing.reverse()) {
+        await close().catch((error: unknown) => this.log.error({ err: error }, "closing failed"));
+      }
+    })();
+    return this.#closed;
+  }
+
+  async #own(opening: Promise<DataDirectory>): Promise<DataDirectory> {
+    const directory = await opening;
+    this.#closing.push(() => directory.release());
+    return directory;
+  }
+
+  async #databaseUrl(
+    directory: DataDirectory | undefined,
+    password: string | undefined,
+    bootSecret: string,
+    onFailure: (reason: string) => void,
+  ): Promise<string> {
+    const { config } = this;
+    if (config.databaseUrl !== undefined) {
+      const url = await provision({ ownerUrl: config.databaseUrl, bootSecret });
+      return config.databaseAppUrl ?? url;
+    }
+    if (config.databaseAppUrl !== undefined) return config.databaseAppUrl;
+    if (directory === undefined || password === undefined)
+      throw new Error("the embedded database has no directory");
+    const server = await this.#startEmbedded(directory, password, onFailure);
+    return provision({ ownerUrl: server.url("postgres"), bootSecret });
+  }
+
+  async #startEmbedded(
+    directory: DataDirectory,
+    password: string,
+    onFailure: (reason: string) => void,
+  ): Promise<EmbeddedPostgres> {
+    const server = await startEmbeddedPostgres({
+      dataDir: directory.path,
+      superuser: embeddedUser,
+      password,
+      log: (line) => this.log.debug({ mod: "postgres" }, line),
+    });
+    this.#closing.push(() => server.stop());
+    server.onExit(onFailure);
+    return server;
+  }
+
+  get mailDirectory(): string {
+    return join(this.config.dataDir, "mail");
+  }
+}

@@ -1,0 +1,9 @@
+// The version of this program, as package.json has it.
+import { readFileSync } from "node:fs";
+
+const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+
+export const version =
+  typeof manifest === "object" && manifest !== null && "version" in manifest
+    ? String(manifest.version)
+    : "0.0.0";

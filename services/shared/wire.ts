@@ -1,0 +1,66 @@
+// Shapes that several contracts share: the list envelope and its query parameters, and the words of wire timestamps.
+import { Invalid } from "./errors.ts";
+import { emptyIsAbsent, nullable, optional, withDefault } from "./params/modifiers.ts";
+import { object } from "./params/results.ts";
+import { integer, listOf, oneOf, text } from "./params/rules.ts";
+import type { AnyRule, Rule } from "./params/types.ts";
+
+const offsetMax = 100_000;
+
+/** `page` and `limit` of every list; `(page-1)*limit` is bounded too, by `offsetOf`. */
+export const paging = {
+  page: emptyIsAbsent(integer({ min: 1, default: 1 })),
+  limit: integer({ min: 1, max: 200, default: 50 }),
+};
+
+export function sorting<const C extends readonly [string, ...string[]]>(
+  columns: C,
+  first: C[number],
+  order: "asc" | "desc",
+) {
+  return {
+    sort_by: withDefault(oneOf(columns), first),
+    sort_order: withDefault(oneOf(["asc", "desc"]), order),
+  };
+}
+
+export const searching = { search: optional(nullable(text({ max: 200, trim: true }))) };
+
+export interface Page<T> {
+  items: T[];
+  total: number;
+  page: number;
+  limit: number;
+  pages: number;
+}
+
+export function pageOf<T>(name: string, item: Rule<T>): Rule<Page<T>> {
+  // The builder's own type is the same five fields; spelled as Page<T> so that messages stay readable.
+  return object(
+    { items: listOf(item), total: integer(), page: integer(), limit: integer(), pages: integer() },
+    { name },
+  ) as AnyRule as Rule<Page<T>>;
+}
+
+export function toPage<T>(items: T[], total: number, page: number, limit: number): Page<T> {
+  return { items, total, page, limit, pages: Math.ceil(total / limit) };
+}
+
+/** Offsets grow dearer with every row passed over, so paging ends where nobody reads on. */
+export function offsetOf(page: number, limit: number): number {
+  const offset = (page - 1) * limit;
+  if (offset <= offsetMax) return offset;
+  const msg = `Value error, a list is paged through up to its ${offsetMax}th item: narrow it by a filter or a search`;
+  throw new Invalid([{ loc: ["query", "page"], msg, type: "value_error" }]);
+}
+
+/** PostgreSQL's text of a timestamptz(3) in UTC ("2026-01-02 03:04:05.6+00") as ISO 8601 with milliseconds and Z. */
+export function toIso(timestamp: string): string {
+  const time = timestamp.slice(11, -3);
+  return `${timestamp.slice(0, 10)}T${time.length === 8 ? `${time}.000` : time.padEnd(12, "0")}Z`;
+}
+
+/** The three characters that mean something to LIKE mean themselves. */
+export function likePattern(search: string): string {
+  return `%${search.replace(/[\\%_]/g, "\\$&")}%`;
+}

@@ -1,0 +1,65 @@
+// Reading tenants.
+import type { Call } from "../shared/bus.ts";
+import { platform } from "../shared/database/scope.ts";
+import { NotFound } from "../shared/errors.ts";
+import { reachOf } from "../shared/reach.ts";
+import { toIso } from "../shared/wire.ts";
+import type { Tenant } from "./tenants.contract.ts";
+import { platformSubdomain, type RegistrationMode, registrationMode } from "./tenants.rules.ts";
+
+/** The interface gives these lists no paging, so they end here. */
+const listMax = 10_000;
+const columns = "id, name, subdomain, settings, is_active, created_at";
+
+const toWire = (row: Tenant): Tenant => ({ ...row, created_at: toIso(row.created_at) });
+
+export async function listTenants(call: Call<unknown>): Promise<Tenant[]> {
+  const reach = reachOf(call.caller);
+  const own = reach === "platform" ? null : reach.tenantId;
+  const rows = await call.db.read<Tenant>(reach, {
+    name: own === null ? "tenants.list_all" : "tenants.list_own",
+    text: `select ${columns} from tenants where deleted_at is null and ($1::integer is null or id = $1)
+      order by id limit ${listMax}`,
+    values: [own],
+  });
+  return rows.map(toWire);
+}
+
+export async function getTenant(call: Call<{ tenant_id: number }>): Promise<Tenant> {
+  const reach = reachOf(call.caller);
+  const row = await call.db.readOne<Tenant>(reach, {
+    name: reach === "platform" ? "tenants.get_any" : "tenants.get_own",
+    text: `select ${columns} from tenants where id = $1 and deleted_at is null`,
+    values: [call.params.tenant_id],
+  });
+  if (row === undefined) throw new NotFound("Tenant");
+  return toWire(row);
+}
+
+interface PublicTenant {
+  id: number;
+  name: string;
+  subdomain: string;
+}
+
+export function listPublicTenants(call: Call<unknown>): Promise<PublicTenant[]> {
+  return call.db.read<PublicTenant>(platform, {
+    name: "tenants.list_public",
+    text: `select id, name, subdomain from tenants where deleted_at is null and is_active and subdomain <> $1
+      order by lower(name), id limit ${listMax}`,
+    values: [platformSubdomain],
+  });
+}
+
+export async function findTenant(
+  call: Call<{ subdomain: string }>,
+): Promise<(PublicTenant & { registration: RegistrationMode }) | null> {
+  const row = await call.db.readOne<PublicTenant & { settings: Record<string, unknown> }>(platform, {
+    name: "tenants.find",
+    text: `select id, name, subdomain, settings from tenants where subdomain = lower($1) and is_active and deleted_at is null`,
+    values: [call.params.subdomain],
+  });
+  if (row === undefined) return null;
+  const { settings, ...tenant } = row;
+  return { ...tenant, registration: registrationMode(settings, call.runtime.config.defaultRegistration) };
+}

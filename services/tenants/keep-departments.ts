@@ -1,0 +1,112 @@
+// Changing departments.
+import { LockMode } from "@mikro-orm/core";
+import type { Call } from "../shared/bus.ts";
+import type { Change } from "../shared/database/change.ts";
+import { Conflict, Invalid, NotFound } from "../shared/errors.ts";
+import { mapViolations } from "../shared/failures.ts";
+import type { ParamsOf } from "../shared/params/types.ts";
+import { ownTenant, reachOf } from "../shared/reach.ts";
+import { DepartmentEntity, type DepartmentRow, toDepartment } from "./department.entity.ts";
+import type { Department, departmentsContract } from "./departments.contract.ts";
+
+const violations = {
+  departments_tenant_id_fkey: () => Invalid.body("tenant_id", "the tenant does not exist"),
+  departments_tenant_id_head_doctor_id_fkey: () =>
+    Invalid.body("head_doctor_id", "the head doctor does not exist"),
+};
+const targetOf = (department: DepartmentRow) => ({ type: "department", id: department.id });
+
+/** Locked for sharing: the doctor cannot be demoted or deleted while becoming head. */
+async function assertMayHead(
+  change: Change,
+  tenantId: number,
+  userId: number | null | undefined,
+): Promise<void> {
+  if (userId === null || userId === undefined) return;
+  const [doctor] = await change.execute<{ id: number }>(
+    `select id from users where tenant_id = ? and id = ? and is_active and deleted_at is null
+       and role in ('head_doctor', 'doctor') for share`,
+    [tenantId, userId],
+  );
+  if (doctor === undefined) {
+    throw Invalid.body("head_doctor_id", "the head doctor has to be an active doctor of the same tenant");
+  }
+}
+
+export async function createDepartment(
+  call: Call<ParamsOf<(typeof departmentsContract)["departments.create"]>>,
+): Promise<Department> {
+  const { name, head_doctor_id: headDoctorId = null } = call.params;
+  const tenantId = call.params.tenant_id ?? ownTenant(call.caller);
+  if (tenantId === undefined) throw Invalid.body("tenant_id", "an operator has to name the tenant");
+  const insert = call.db.change({ tenantId }, call.caller, async (change) => {
+    const [tenant] = await change.execute(
+      "select id from tenants where id = ? and deleted_at is null for key share",
+      [tenantId],
+    );
+    if (tenant === undefined) throw violations.departments_tenant_id_fkey();
+    await assertMayHead(change, tenantId, headDoctorId);
+    const department = change.entities.create(DepartmentEntity, { tenantId, name, headDoctorId });
+    await change.entities.flush();
+    const changes = { name, head_doctor_id: headDoctorId };
+    change.audit({ tenantId, action: "department.create", target: targetOf(department), changes });
+    change.tell({ tenantId, kind: "department.created", payload: { department_id: department.id } });
+    return department;
+  });
+  return toDepartment(await mapViolations(violations, insert));
+}
+
+async function hold(call: Call<{ dept_id: number }>, change: Change): Promise<DepartmentRow> {
+  const lock = { lockMode: LockMode.PESSIMISTIC_WRITE } as const;
+  const department = await change.entities.findOne(DepartmentEntity, { id: call.params.dept_id }, lock);
+  if (department === null) throw new NotFound("Department");
+  const [tenant] = await change.execute("select id from tenants where id = ? and deleted_at is null", [
+    department.tenantId,
+  ]);
+  if (tenant === undefined) throw new NotFound("Department");
+  return department;
+}
+
+export async function updateDepartment(
+  call: Call<ParamsOf<(typeof departmentsContract)["departments.update"]>>,
+): Promise<Department> {
+  const { name, head_doctor_id: headDoctorId } = call.params;
+  const update = call.db.change(reachOf(call.caller), call.caller, async (change) => {
+    const department = await hold(call, change);
+    const { tenantId } = department;
+    await assertMayHead(change, tenantId, headDoctorId);
+    const changes: Record<string, unknown> = {};
+    if (name !== undefined && name !== department.name) changes.name = department.name = name;
+    if (headDoctorId !== undefined && headDoctorId !== department.headDoctorId) {
+      changes.head_doctor_id = department.headDoctorId = headDoctorId;
+    }
+    const fields = Object.keys(changes);
+    if (fields.length === 0) return department;
+    department.updatedAt = new Date();
+    change.audit({ tenantId, action: "department.update", target: targetOf(department), changes });
+    change.tell({ tenantId, kind: "department.updated", payload: { department_id: department.id, fields } });
+    return department;
+  });
+  return toDepartment(await mapViolations(violations, update));
+}
+
+export async function removeDepartment(call: Call<{ dept_id: number }>): Promise<void> {
+  await call.db.change(reachOf(call.caller), call.caller, async (change) => {
+    const department = await hold(call, change);
+    const { id, tenantId, name } = department;
+    const [inside] = await change.execute<{ users: number }>(
+      "select count(*)::integer as users from users where tenant_id = ? and department_id = ? and deleted_at is null",
+      [tenantId, id],
+    );
+    const users = inside?.users ?? 0;
+    if (users > 0) {
+      throw new Conflict(
+        "department_in_use",
+        `The department still has ${users} ${users === 1 ? "user" : "users"} and 0 patients`,
+      );
+    }
+    change.entities.remove(department);
+    change.audit({ tenantId, action: "department.delete", target: targetOf(department), changes: { name } });
+    change.tell({ tenantId, kind: "department.deleted", payload: { department_id: id } });
+  });
+}

@@ -1,0 +1,93 @@
+// Tenants: their administration, the public listing, and how other services find one.
+import { allow, anyone, onlyServices } from "../shared/access.ts";
+import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { custom, nullable, optional, withDefault } from "../shared/params/modifiers.ts";
+import { json, object, timestamp } from "../shared/params/results.ts";
+import { dictionary, flag, integer, listOf, oneOf, pathId, text } from "../shared/params/rules.ts";
+import type { ValueOf } from "../shared/params/types.ts";
+import { registrationModes, settingsFault, subdomainFault } from "./tenants.rules.ts";
+
+export const tenantShape = object(
+  {
+    id: integer(),
+    name: text(),
+    subdomain: text(),
+    settings: json(),
+    is_active: flag(),
+    created_at: timestamp(),
+  },
+  { name: "Tenant" },
+);
+export type Tenant = ValueOf<typeof tenantShape>;
+
+const name = text({ min: 1, max: 200, trim: true });
+const settings = custom(dictionary({ maxBytes: 65_536, maxDepth: 8 }), settingsFault);
+const subdomain = custom(text({ min: 1, max: 200, trim: true }), subdomainFault);
+const oneTenant = { path: { tenant_id: pathId() }, result: tenantShape };
+
+export const tenantsContract = {
+  "tenants.list": {
+    summary: "All tenants; an administrator sees only their own.",
+    audits: "tenant.list",
+    access: allow("superadmin", "admin"),
+    result: listOf(tenantShape),
+  },
+  "tenants.create": {
+    summary: "Creates a tenant.",
+    audits: "tenant.create",
+    access: allow("superadmin"),
+    body: { name, subdomain, settings: withDefault(settings, {}) },
+    result: tenantShape,
+  },
+  "tenants.get": {
+    summary: "One tenant.",
+    audits: "tenant.get",
+    access: allow("superadmin", "admin"),
+    ...oneTenant,
+  },
+  "tenants.update": {
+    summary: "Changes a tenant; deactivating one ends every session in it.",
+    audits: "tenant.update",
+    access: allow("superadmin", "admin"),
+    ...oneTenant,
+    body: { name: optional(name), settings: optional(settings), is_active: optional(flag()) },
+  },
+  "tenants.remove": {
+    summary: "Deletes a tenant: hidden at once, purged after the retention.",
+    audits: "tenant.delete",
+    access: allow("superadmin"),
+    path: { tenant_id: pathId() },
+  },
+  "tenants.restore": {
+    summary: "Brings a deleted tenant back (operators, from the REPL).",
+    audits: "tenant.restore",
+    access: allow("superadmin"),
+    ...oneTenant,
+  },
+  "tenants.list_public": {
+    summary: "Active tenants, for choosing one when signing in or registering.",
+    audits: "tenant.list_public",
+    access: anyone,
+    result: listOf(object({ id: integer(), name: text(), subdomain: text() }, { name: "PublicTenant" })),
+  },
+  "tenants.find": {
+    summary: "The active tenant of a subdomain, or null.",
+    audits: "tenant.find",
+    access: onlyServices("departments", "accounts", "users", "start"),
+    body: { subdomain: text({ max: 200, trim: true }) },
+    result: nullable(
+      object({ id: integer(), name: text(), subdomain: text(), registration: oneOf(registrationModes) }),
+    ),
+  },
+  "tenants.bootstrap": {
+    summary: "Makes sure that a tenant exists (start-up only).",
+    audits: "tenant.create",
+    access: onlyServices("start"),
+    body: { name, subdomain: text({ max: 63 }), settings: withDefault(settings, {}) },
+    result: object({ id: integer(), created: flag() }),
+  },
+} as const satisfies Contract;
+
+declare module "../shared/bus.ts" {
+  interface Actions extends ActionsOf<typeof tenantsContract> {}
+}

@@ -1,0 +1,43 @@
+// Pure decisions about tenants.
+
+export const platformSubdomain = "platform";
+export const registrationModes = ["open", "approval", "closed"] as const;
+export type RegistrationMode = (typeof registrationModes)[number];
+
+const subdomainPattern = /^[a-z0-9](?:[a-z0-9-]{1,61}[a-z0-9])$/;
+
+/** Names that would clash with the service's own hosts or invite confusion. */
+const reserved = new Set(
+  `about abuse account accounts admin administrator api app assets auth autoconfig autodiscover backup backups billing blog
+   cdn console contact dashboard demo-admin dev dns docs email ftp git health help host hostmaster imap info internal
+   localhost login logout mail metrics mx news noreply ns1 ns2 oauth operator pop pop3 postmaster proxy public register root
+   security shop signup smtp ssl ssh staging static stats status store support sysadmin system test tls user users vpn web
+   webhook webhooks webmail www wpad`.split(/\s+/),
+);
+
+/** The text is trimmed; case does not matter. */
+export function subdomainFault(value: unknown): string | undefined {
+  if (typeof value !== "string") return undefined;
+  const subdomain = value.toLowerCase();
+  if (!subdomainPattern.test(subdomain)) {
+    return "a subdomain is 3 to 63 letters a to z, digits and hyphens, and begins and ends with a letter or digit";
+  }
+  return reserved.has(subdomain) || subdomain === platformSubdomain
+    ? "this subdomain is reserved"
+    : undefined;
+}
+
+/** The free-form settings have one key the service itself reads. */
+export function settingsFault(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null || !("registration" in value)) return undefined;
+  return registrationModes.some((mode) => mode === value.registration)
+    ? undefined
+    : "settings.registration is 'open', 'approval' or 'closed'";
+}
+
+export function registrationMode(
+  settings: Record<string, unknown>,
+  otherwise: RegistrationMode,
+): RegistrationMode {
+  return registrationModes.find((mode) => mode === settings.registration) ?? otherwise;
+}

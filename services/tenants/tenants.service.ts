@@ -1,0 +1,41 @@
+// Tenants: who the service is for.
+// Life cycle: created active → deactivated and reactivated → deleted (hidden at once) → purged with all that is theirs
+// after the retention, or restored by an operator until then. The audit log outlives them.
+// Promises: deactivating or deleting a tenant ends every session in it with the same transaction. The platform tenant
+// can be neither (the database refuses too).
+import type { ServiceSchema } from "moleculer";
+import { database } from "../../mixins/database.ts";
+import { jobs } from "../../mixins/jobs.ts";
+import { implement } from "../shared/bus.ts";
+import { findTenant, getTenant, listPublicTenants, listTenants } from "./find-tenants.ts";
+import {
+  bootstrapTenant,
+  createTenant,
+  purgeTenants,
+  removeTenant,
+  restoreTenant,
+  updateTenant,
+} from "./keep-tenants.ts";
+import { TenantEntity } from "./tenant.entity.ts";
+import { tenantsContract } from "./tenants.contract.ts";
+
+const tenants: ServiceSchema = {
+  name: "tenants",
+  mixins: [
+    database([TenantEntity]),
+    jobs({ tasks: { "tenants.purge": purgeTenants }, schedules: { "tenants.purge": "37 2 * * *" } }),
+  ],
+  actions: implement(tenantsContract, {
+    "tenants.list": listTenants,
+    "tenants.create": createTenant,
+    "tenants.get": getTenant,
+    "tenants.update": updateTenant,
+    "tenants.remove": removeTenant,
+    "tenants.restore": restoreTenant,
+    "tenants.list_public": listPublicTenants,
+    "tenants.find": findTenant,
+    "tenants.bootstrap": bootstrapTenant,
+  }),
+};
+
+export default tenants;

@@ -1,0 +1,77 @@
+// What people do about their own account without a token: register, verify the e-mail address, reset the password.
+import { anyone, onlyServices } from "../shared/access.ts";
+import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { nullable, optional } from "../shared/params/modifiers.ts";
+import { object } from "../shared/params/results.ts";
+import { email, flag, id, oneOf, secretText, text } from "../shared/params/rules.ts";
+import { roles } from "../shared/roles.ts";
+import { profileShape } from "./users.contract.ts";
+
+const subdomain = text({ min: 1, max: 63, trim: true });
+const detail = object({ detail: text() }, { name: "Detail" });
+const verification = object({ detail: text(), email_verified: flag() }, { name: "VerificationResult" });
+
+export const mailKinds = ["verify_email", "reset_password"] as const;
+
+export const accountsContract = {
+  "accounts.register": {
+    summary: "Registers a user with a tenant; the e-mail address has to be verified before signing in.",
+    audits: "user.register",
+    access: anyone,
+    body: {
+      email: email(),
+      password: secretText({ min: 8, max: 128 }),
+      full_name: text({ min: 1, max: 200, trim: true }),
+      role: oneOf(roles),
+      subdomain,
+      department_id: optional(nullable(id())),
+    },
+    result: profileShape,
+  },
+  "accounts.verify_email": {
+    summary: "Verifies an e-mail address by the token from the mail.",
+    audits: "user.verify_email",
+    access: anyone,
+    query: { token: text({ max: 200 }) },
+    result: verification,
+  },
+  "accounts.resend_verification": {
+    summary: "Sends the verification mail again, if there is such an account. The answer never tells.",
+    audits: "user.resend_verification",
+    access: anyone,
+    body: { email: email(), subdomain },
+    result: verification,
+  },
+  "accounts.request_reset": {
+    summary: "Sends a password reset mail, if there is such an account. The answer never tells.",
+    audits: "user.request_reset",
+    access: anyone,
+    body: { email: email(), subdomain },
+    result: detail,
+  },
+  "accounts.reset_password": {
+    summary: "Completes a password reset by the token from the mail; every session of the user ends.",
+    audits: "user.reset_password",
+    access: anyone,
+    body: { token: text({ max: 200 }), new_password: secretText({ min: 8, max: 128 }) },
+    result: detail,
+  },
+  "accounts.mint_mail_token": {
+    summary: "Makes the token for a mail that is about to be sent; null when there is nobody to send it to.",
+    audits: "user.mint_mail_token",
+    access: onlyServices("mail"),
+    body: { kind: oneOf(mailKinds), subdomain, email: email() },
+    result: nullable(object({ token: text(), to: text(), full_name: text(), tenant_name: text() })),
+  },
+  "accounts.recipient": {
+    summary: "Whom a mail about an account goes to; null when the account is gone.",
+    audits: "user.recipient",
+    access: onlyServices("mail"),
+    body: { user_id: id() },
+    result: nullable(object({ to: text(), full_name: text(), tenant_name: text() })),
+  },
+} as const satisfies Contract;
+
+declare module "../shared/bus.ts" {
+  interface Actions extends ActionsOf<typeof accountsContract> {}
+}

@@ -1,0 +1,173 @@
+// Blocking, roles, deletion and restoring. Each takes the tenant's row lock first, so that two administrators who act
+// on each other at once are seen one after the other and the last one stays.
+import { LockMode } from "@mikro-orm/core";
+import { roleOf } from "../shared/access.ts";
+import type { Call } from "../shared/bus.ts";
+import type { Change } from "../shared/database/change.ts";
+import { platform } from "../shared/database/scope.ts";
+import { Conflict, Forbidden, NotFound } from "../shared/errors.ts";
+import { mapViolations } from "../shared/failures.ts";
+import { ownTenant, reachOf } from "../shared/reach.ts";
+import { isHigher, type Role } from "../shared/roles.ts";
+import { userViolations } from "./create-user.ts";
+import { toUser, UserEntity, type UserRow } from "./user.entity.ts";
+import type { User } from "./users.contract.ts";
+import {
+  type Actor,
+  assertMayGrant,
+  assertMayWithdraw,
+  assertRoleFitsTenant,
+  type Target,
+} from "./users.rules.ts";
+
+type OfUser = Call<{ user_id: number }>;
+
+function actorOf(call: OfUser): Actor {
+  const { principal } = call.caller;
+  const role = roleOf(call.caller);
+  if (role === undefined) throw new Forbidden();
+  return { userId: principal.kind === "user" ? principal.userId : undefined, role };
+}
+
+interface Held {
+  user: UserRow;
+  isPlatform: boolean;
+  target: Target;
+}
+
+/** Finds the user within the caller's reach and holds the tenant until the transaction ends. */
+async function hold(call: OfUser, change: Change): Promise<Held> {
+  const id = call.params.user_id;
+  const [tenant] = await change.execute<{ id: number; subdomain: string }>(
+    `select t.id, t.subdomain from tenants t where t.deleted_at is null
+       and t.id = (select tenant_id from users where id = ? and deleted_at is null) for no key update`,
+    [id],
+  );
+  if (tenant === undefined) throw new NotFound("User");
+  const where = { id, tenantId: tenant.id, deletedAt: null };
+  const user = await change.entities.findOne(UserEntity, where, { lockMode: LockMode.PESSIMISTIC_WRITE });
+  if (user === null) throw new NotFound("User");
+  const others = await change.execute<{ role: "superadmin" | "admin"; users: number }>(
+    `select role, count(*)::integer as users from users where tenant_id = ? and id <> ? and is_active
+       and deleted_at is null and role in ('superadmin', 'admin') group by role`,
+    [tenant.id, id],
+  );
+  const otherActive = { superadmin: 0, admin: 0 };
+  for (const { role, users } of others) otherActive[role] = users;
+  const target = { id, role: user.role, isActive: user.isActive, otherActive };
+  return { user, isPlatform: tenant.subdomain === "platform", target };
+}
+
+const targetOf = (user: UserRow) => ({ type: "user", id: user.id });
+const now = () => new Date();
+
+export async function setBlocked(call: OfUser, blocked: boolean): Promise<User> {
+  const actor = actorOf(call);
+  const user = await call.db.change(reachOf(call.caller), call.caller, async (change) => {
+    const held = await hold(call, change);
+    const wasPending = held.user.approvedAt === null;
+    if (blocked) assertMayWithdraw(actor, held.target, "block");
+    else if (isHigher(held.user.role, actor.role))
+      throw new Forbidden("role_too_high", "This role is above yours");
+    if (held.user.isActive === !blocked) return held.user;
+    applyBlock(held.user, blocked);
+    const verb = blocked ? "block" : "unblock";
+    const { tenantId } = held.user;
+    change.audit({
+      tenantId,
+      action: `user.${verb}`,
+      target: targetOf(held.user),
+      changes: { was_pending: wasPending },
+    });
+    change.tell({ tenantId, kind: `user.${verb}ed`, payload: { user_id: held.user.id } });
+    if (!blocked && wasPending) await change.enqueue("mail.account_approved", { user_id: held.user.id });
+    return held.user;
+  });
+  if (!blocked) await call.bus("auth.clear_lockout", { tenant_id: user.tenantId, email: user.email });
+  return toUser(user);
+}
+
+function applyBlock(user: UserRow, blocked: boolean): void {
+  user.isActive = !blocked;
+  user.updatedAt = now();
+  if (blocked) user.sessionEpoch += 1;
+  else user.approvedAt ??= now();
+}
+
+export async function changeRole(call: Call<{ user_id: number; role: Role }>): Promise<User> {
+  const actor = actorOf(call);
+  const { role } = call.params;
+  const user = await call.db.change(reachOf(call.caller), call.caller, async (change) => {
+    const held = await hold(call, change);
+    const before = held.user.role;
+    assertMayGrant(actor, role);
+    assertRoleFitsTenant(role, held.isPlatform);
+    if (role === before) return held.user;
+    assertMayWithdraw(actor, held.target, "demote");
+    held.user.role = role;
+    held.user.sessionEpoch += 1;
+    held.user.updatedAt = now();
+    if (!mayHeadDepartment(role)) await leaveHeadship(change, held.user);
+    const { tenantId } = held.user;
+    change.audit({
+      tenantId,
+      action: "user.set_role",
+      target: targetOf(held.user),
+      changes: { from: before, to: role },
+    });
+    change.tell({
+      tenantId,
+      kind: "user.role_changed",
+      payload: { user_id: held.user.id, from: before, to: role },
+    });
+    return held.user;
+  });
+  return toUser(user);
+}
+
+const mayHeadDepartment = (role: Role) => role === "head_doctor" || role === "doctor";
+
+async function leaveHeadship(change: Change, user: UserRow): Promise<void> {
+  await change.execute(
+    "update departments set head_doctor_id = null, updated_at = now() where tenant_id = ? and head_doctor_id = ?",
+    [user.tenantId, user.id],
+  );
+}
+
+export async function removeUser(call: OfUser): Promise<void> {
+  const actor = actorOf(call);
+  await call.db.change(reachOf(call.caller), call.caller, async (change) => {
+    const held = await hold(call, change);
+    assertMayWithdraw(actor, held.target, "delete");
+    held.user.deletedAt = now();
+    held.user.sessionEpoch += 1;
+    await leaveHeadship(change, held.user);
+    const { tenantId, id } = held.user;
+    change.audit({ tenantId, action: "user.delete", target: targetOf(held.user) });
+    change.tell({ tenantId, kind: "user.deleted", payload: { user_id: id } });
+  });
+}
+
+/** Only operators reach it (no route): a deleted user comes back blocked or active as it was, with no session. */
+export async function restoreUser(call: OfUser): Promise<User> {
+  if (ownTenant(call.caller) !== undefined) throw new Forbidden();
+  const restore = call.db.change(platform, call.caller, async (change) => {
+    const user = await change.entities.findOne(
+      UserEntity,
+      { id: call.params.user_id },
+      { lockMode: LockMode.PESSIMISTIC_WRITE },
+    );
+    if (user === null) throw new NotFound("User");
+    if (user.deletedAt === null) throw new Conflict("not_deleted", "This user is not deleted");
+    user.deletedAt = null;
+    user.updatedAt = now();
+    change.audit({ tenantId: user.tenantId, action: "user.restore", target: targetOf(user) });
+    change.tell({
+      tenantId: user.tenantId,
+      kind: "user.updated",
+      payload: { user_id: user.id, restored: true },
+    });
+    return user;
+  });
+  return toUser(await mapViolations(userViolations, restore));
+}

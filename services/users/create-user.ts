@@ -1,0 +1,146 @@
+// Making a user, by an administrator or at start-up.
+import type { EntityManager } from "@mikro-orm/postgresql";
+import { roleOf } from "../shared/access.ts";
+import type { Call } from "../shared/bus.ts";
+import type { Change } from "../shared/database/change.ts";
+import { platform } from "../shared/database/scope.ts";
+import { Conflict, Forbidden, Invalid } from "../shared/errors.ts";
+import { mapViolations } from "../shared/failures.ts";
+import { passwordFault } from "../shared/passwords/password-policy.ts";
+import type { ParamsOf } from "../shared/params/types.ts";
+import { ownTenant } from "../shared/reach.ts";
+import type { Role } from "../shared/roles.ts";
+import { toUser, UserEntity, type UserRow } from "./user.entity.ts";
+import type { User, usersContract } from "./users.contract.ts";
+import { assertMayGrant, assertRoleFitsTenant } from "./users.rules.ts";
+
+export interface NewUser {
+  tenantId: number;
+  email: string;
+  fullName: string;
+  role: Role;
+  departmentId: number | null;
+  canSeeAllPatients: boolean;
+  passwordHash: string;
+  /** Pending users wait for an administrator's approval. */
+  approved: boolean;
+  emailVerified: boolean;
+}
+
+/** What the database itself refuses about a user, in the client's words. */
+export const userViolations = {
+  users_email: () => new Conflict("email_taken", "This e-mail address is already in use in this tenant"),
+  users_tenant_id_department_id_fkey: () => Invalid.body("department_id", "the department does not exist"),
+  users_tenant_id_fkey: () => Invalid.body("tenant_id", "the tenant does not exist"),
+};
+
+/** The row, its audit entry and its event, all within the caller's transaction. */
+export async function insertUser(change: Change, action: string, user: NewUser): Promise<UserRow> {
+  const { approved, ...fields } = user;
+  const row = change.entities.create(UserEntity, {
+    ...fields,
+    isActive: approved,
+    approvedAt: approved ? new Date() : null,
+  });
+  await change.entities.flush();
+  const target = { type: "user", id: row.id };
+  const changes = { role: row.role, department_id: row.departmentId ?? null, is_active: row.isActive };
+  change.audit({ tenantId: row.tenantId, action, target, changes });
+  change.tell({ tenantId: row.tenantId, kind: "user.created", payload: { user_id: row.id, role: row.role } });
+  return row;
+}
+
+interface TenantFacts {
+  id: number;
+  name: string;
+  subdomain: string;
+}
+
+/** The tenant of a user to be made; locked for sharing, so that it cannot be deleted meanwhile. */
+export async function tenantFor(em: EntityManager, tenantId: number): Promise<TenantFacts | undefined> {
+  const sql = "select id, name, subdomain from tenants where id = ? and deleted_at is null for key share";
+  return (await em.execute<TenantFacts[]>(sql, [tenantId]))[0];
+}
+
+type Params = ParamsOf<(typeof usersContract)["users.create"]>;
+
+export async function createUser(call: Call<Params>): Promise<User> {
+  const { params, caller } = call;
+  const role = roleOf(caller);
+  const tenantId = params.tenant_id ?? ownTenant(caller);
+  if (role === undefined) throw new Forbidden();
+  if (tenantId === undefined) throw Invalid.body("tenant_id", "an operator has to name the tenant");
+  assertMayGrant({ userId: undefined, role }, params.role);
+  const tenant = await call.db.readOne<TenantFacts>(
+    { tenantId },
+    {
+      text: "select id, name, subdomain from tenants where id = $1 and deleted_at is null",
+      values: [tenantId],
+    },
+  );
+  if (tenant === undefined) throw Invalid.body("tenant_id", "the tenant does not exist");
+  assertRoleFitsTenant(params.role, tenant.subdomain === "platform");
+  assertGoodPassword("password", params.password, { ...params, tenant });
+  const passwordHash = await call.runtime.hasher.hash(params.password);
+  const insert = call.db.change({ tenantId }, caller, async (change) => {
+    if ((await tenantFor(change.entities, tenantId)) === undefined)
+      throw userViolations.users_tenant_id_fkey();
+    return insertUser(change, "user.create", {
+      tenantId,
+      email: params.email,
+      fullName: params.full_name,
+      role: params.role,
+      departmentId: params.department_id ?? null,
+      canSeeAllPatients: params.can_see_all_patients,
+      passwordHash,
+      approved: true,
+      // The administrator who typed the address vouches for it.
+      emailVerified: true,
+    });
+  });
+  return toUser(await mapViolations(userViolations, insert));
+}
+
+export function assertGoodPassword(
+  field: string,
+  password: string,
+  about: { email: string; full_name: string; tenant: { name: string; subdomain: string } },
+): void {
+  const fault = passwordFault(password, {
+    email: about.email,
+    fullName: about.full_name,
+    subdomain: about.tenant.subdomain,
+    tenantName: about.tenant.name,
+  });
+  if (fault !== undefined) throw Invalid.body(field, fault);
+}
+
+type Bootstrap = ParamsOf<(typeof usersContract)["users.bootstrap"]>;
+
+/** Idempotent: an account with this e-mail address, also a blocked one, is left as it is. */
+export async function bootstrapUser(call: Call<Bootstrap>): Promise<{ id: number; created: boolean }> {
+  const { params } = call;
+  const { tenant_id: tenantId } = params;
+  const find =
+    "select id from users where tenant_id = $1 and lower(email) = lower($2) and deleted_at is null";
+  const found = await call.db.readOne<{ id: number }>(platform, {
+    text: find,
+    values: [tenantId, params.email],
+  });
+  if (found !== undefined) return { id: found.id, created: false };
+  const passwordHash = await call.runtime.hasher.hash(params.password);
+  const row = await call.db.change(platform, call.caller, (change) =>
+    insertUser(change, "user.create", {
+      tenantId,
+      email: params.email,
+      fullName: params.full_name,
+      role: params.role,
+      departmentId: params.department_id ?? null,
+      canSeeAllPatients: params.can_see_all_patients,
+      passwordHash,
+      approved: true,
+      emailVerified: true,
+    }),
+  );
+  return { id: row.id, created: true };
+}

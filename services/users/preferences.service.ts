@@ -1,0 +1,90 @@
+// Each user's preferences: one row per user who ever set any, gone with the user.
+// Promises: settings are merged at the top level under the row's lock, so two clients do not undo each other.
+import type { ServiceSchema } from "moleculer";
+import { database } from "../../mixins/database.ts";
+import { type Call, implement } from "../shared/bus.ts";
+import { Forbidden, Invalid } from "../shared/errors.ts";
+import { toIso } from "../shared/wire.ts";
+import { preferencesContract, type themes } from "./preferences.contract.ts";
+import { mergeSettings, settingsBytesMax } from "./preferences.rules.ts";
+
+type Theme = (typeof themes)[number];
+interface Stored {
+  theme: Theme;
+  settings: Record<string, unknown>;
+  updated_at: string;
+}
+interface Answer {
+  theme: Theme;
+  settings: unknown;
+  updated_at: string | null;
+}
+
+const unset: Answer = { theme: "system", settings: {}, updated_at: null };
+
+function ownerOf(call: Call<unknown>): { tenantId: number; userId: number } {
+  const { principal } = call.caller;
+  if (principal.kind !== "user") throw new Forbidden();
+  return principal;
+}
+
+async function readPreferences(call: Call<unknown>): Promise<Answer> {
+  const { tenantId, userId } = ownerOf(call);
+  const row = await call.db.readOne<Stored>(
+    { tenantId },
+    {
+      name: "preferences.get",
+      text: "select theme, settings, updated_at from preferences where tenant_id = $1 and user_id = $2",
+      values: [tenantId, userId],
+    },
+  );
+  return row === undefined ? unset : { ...row, updated_at: toIso(row.updated_at) };
+}
+
+async function writePreferences(
+  call: Call<{ theme?: Theme | undefined; settings?: Record<string, unknown> | undefined }>,
+): Promise<Answer> {
+  const { tenantId, userId } = ownerOf(call);
+  const { theme, settings } = call.params;
+  const row = await call.db.change({ tenantId }, call.caller, async (change) => {
+    await change.execute(
+      "insert into preferences (tenant_id, user_id, theme) values (?, ?, ?) on conflict do nothing",
+      [tenantId, userId, unset.theme],
+    );
+    const [before] = await change.execute<Stored>(
+      "select theme, settings, updated_at from preferences where tenant_id = ? and user_id = ? for update",
+      [tenantId, userId],
+    );
+    const merged = mergeSettings(before?.settings ?? {}, settings ?? {});
+    if (merged === undefined) throw Invalid.body("settings", `the settings exceed ${settingsBytesMax} bytes`);
+    const [after] = await change.execute<Stored>(
+      `update preferences set theme = ?, settings = ?, updated_at = now() where tenant_id = ? and user_id = ?
+       returning theme, settings, updated_at`,
+      [theme ?? before?.theme ?? unset.theme, JSON.stringify(merged), tenantId, userId],
+    );
+    const changed = [
+      ...(theme === undefined ? [] : ["theme"]),
+      ...(settings === undefined ? [] : ["settings"]),
+    ];
+    change.audit({
+      tenantId,
+      action: "preferences.update",
+      target: { type: "user", id: userId },
+      changes: { fields: changed },
+    });
+    return after;
+  });
+  return row === undefined ? unset : { ...row, updated_at: toIso(row.updated_at) };
+}
+
+const preferences: ServiceSchema = {
+  name: "preferences",
+  mixins: [database()],
+  actions: implement(preferencesContract, {
+    "preferences.get": readPreferences,
+    "preferences.update": writePreferences,
+    "preferences.set_theme": writePreferences,
+  }),
+};
+
+export default preferences;

@@ -1,0 +1,124 @@
+// What the users service offers: administration of users, and each user's own profile.
+import { allow, onlyServices, signedIn } from "../shared/access.ts";
+import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { nullable, optional, withDefault } from "../shared/params/modifiers.ts";
+import { object, timestamp } from "../shared/params/results.ts";
+import { email, flag, id, integer, oneOf, pathId, secretText, text } from "../shared/params/rules.ts";
+import type { ValueOf } from "../shared/params/types.ts";
+import { roles } from "../shared/roles.ts";
+import { pageOf, paging, searching, sorting } from "../shared/wire.ts";
+
+export const userSorts = ["id", "email", "full_name", "role", "is_active", "created_at"] as const;
+
+const head = { id: integer(), email: text(), full_name: text(), role: oneOf(roles), tenant_id: integer() };
+const tail = {
+  can_see_all_patients: flag(),
+  is_active: flag(),
+  email_verified: flag(),
+  created_at: timestamp(),
+};
+
+export const userShape = object({ ...head, department_id: nullable(integer()), ...tail }, { name: "User" });
+export type User = ValueOf<typeof userShape>;
+
+export const profileShape = object(
+  {
+    ...head,
+    department_id: nullable(integer()),
+    department: nullable(object({ id: integer(), name: text() }, { name: "PublicDepartment" })),
+    ...tail,
+  },
+  { name: "Profile" },
+);
+export type Profile = ValueOf<typeof profileShape>;
+
+const oneUser = { path: { user_id: pathId() }, result: userShape };
+const administrators = allow("superadmin", "admin");
+
+export const usersContract = {
+  "users.list": {
+    summary: "Lists users, page by page.",
+    audits: "user.list",
+    access: allow("superadmin", "admin", "head_doctor"),
+    query: {
+      tenant_id: optional(nullable(id())),
+      ...paging,
+      ...searching,
+      role: optional(nullable(oneOf(roles))),
+      is_active: optional(nullable(flag())),
+      ...sorting(userSorts, "id", "asc"),
+    },
+    result: pageOf("UserPage", userShape),
+  },
+  "users.create": {
+    summary: "Creates a user who can sign in at once.",
+    audits: "user.create",
+    access: administrators,
+    body: {
+      email: email(),
+      password: secretText({ min: 8, max: 128 }),
+      full_name: text({ min: 1, max: 200, trim: true }),
+      role: oneOf(roles),
+      tenant_id: optional(nullable(id())),
+      department_id: optional(nullable(id())),
+      can_see_all_patients: withDefault(flag(), false),
+    },
+    result: userShape,
+  },
+  "users.remove": {
+    summary: "Deletes a user: hidden at once, purged after the retention.",
+    audits: "user.delete",
+    access: administrators,
+    path: { user_id: pathId() },
+  },
+  "users.block": {
+    summary: "Blocks a user; every token of theirs is refused from the next request on.",
+    audits: "user.block",
+    access: administrators,
+    ...oneUser,
+  },
+  "users.unblock": {
+    summary: "Unblocks or approves a user and forgets failed sign-ins.",
+    audits: "user.unblock",
+    access: administrators,
+    ...oneUser,
+  },
+  "users.set_role": {
+    summary: "Gives a user another role; their present tokens end.",
+    audits: "user.set_role",
+    access: administrators,
+    ...oneUser,
+    body: { role: oneOf(roles) },
+  },
+  "users.me": {
+    summary: "The signed-in user's own profile.",
+    audits: "user.me",
+    access: signedIn,
+    result: profileShape,
+  },
+  "users.restore": {
+    summary: "Brings a deleted user back (operators, from the REPL).",
+    audits: "user.restore",
+    access: allow("superadmin"),
+    ...oneUser,
+  },
+  "users.bootstrap": {
+    summary: "Makes sure that a user exists (start-up only).",
+    audits: "user.create",
+    access: onlyServices("start"),
+    body: {
+      tenant_id: id(),
+      email: email(),
+      password: secretText({ min: 8, max: 128 }),
+      full_name: text({ min: 1, max: 200, trim: true }),
+      role: oneOf(roles),
+      department_id: optional(nullable(id())),
+      can_see_all_patients: withDefault(flag(), false),
+    },
+    result: object({ id: integer(), created: flag() }),
+  },
+} as const satisfies Contract;
+
+declare module "../shared/bus.ts" {
+  interface Actions extends ActionsOf<typeof usersContract> {}
+}

@@ -1,0 +1,38 @@
+// Users: their administration and their own profile.
+// Life cycle: created active by an administrator or pending by registration → blocked and unblocked → deleted (hidden
+// at once) → purged after the retention, or restored by an operator until then.
+// Promises: every change is one transaction with its audit entry and event; blocking, a new role and deletion end
+// every session of the user with that same transaction; a tenant never loses its last active administrator.
+// Does not: sign anybody in (auth) or send mail (mail).
+import type { ServiceSchema } from "moleculer";
+import { database } from "../../mixins/database.ts";
+import { jobs } from "../../mixins/jobs.ts";
+import { implement } from "../shared/bus.ts";
+import { changeRole, removeUser, restoreUser, setBlocked } from "./administer-user.ts";
+import { bootstrapUser, createUser } from "./create-user.ts";
+import { listUsers } from "./list-users.ts";
+import { purgeDeletedUsers } from "./purge-users.ts";
+import { readProfile } from "./read-profile.ts";
+import { UserEntity } from "./user.entity.ts";
+import { usersContract } from "./users.contract.ts";
+
+const users: ServiceSchema = {
+  name: "users",
+  mixins: [
+    database([UserEntity]),
+    jobs({ tasks: { "users.purge": purgeDeletedUsers }, schedules: { "users.purge": "17 2 * * *" } }),
+  ],
+  actions: implement(usersContract, {
+    "users.list": listUsers,
+    "users.create": createUser,
+    "users.bootstrap": bootstrapUser,
+    "users.remove": removeUser,
+    "users.block": (call) => setBlocked(call, true),
+    "users.unblock": (call) => setBlocked(call, false),
+    "users.set_role": changeRole,
+    "users.me": readProfile,
+    "users.restore": restoreUser,
+  }),
+};
+
+export default users;

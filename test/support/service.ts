@@ -1,0 +1,231 @@
+// The whole service as a child process on an embedded PostgreSQL of its own, as a black box for API tests: start it
+// with startService(), talk to it with call() and signIn(), look into its log and (as the owner) its database.
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../services/shared/embedded/postgres.ts";
+
+const root = join(import.meta.dirname, "../..");
+const startMsMax = 30_000;
+const stopMsMax = 15_000;
+
+export const demoPassword = "Open-Sesame-4711";
+export const people = {
+  superadmin: ["admin@platform.example", "platform"],
+  admin: ["admin@demo.example", "demo"],
+  head_doctor: ["head@demo.example", "demo"],
+  doctor: ["doctor@demo.example", "demo"],
+  nurse: ["nurse@demo.example", "demo"],
+  registrar: ["registrar@demo.example", "demo"],
+} as const;
+
+export interface Answer {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  body: any;
+  headers: Headers;
+}
+
+export interface CallOptions {
+  token?: string;
+  /** Sent as JSON, unless it is a string or bytes: those go as they are. */
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+export async function callApi(
+  url: string,
+  method: string,
+  path: string,
+  options: CallOptions = {},
+): Promise<Answer> {
+  const { token, body, headers = {} } = options;
+  const raw = typeof body === "string" || body instanceof Uint8Array;
+  const response = await fetch(`${url}${path}`, {
+    method,
+    redirect: "manual",
+    headers: {
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: raw ? (body as BodyInit) : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const isJson = response.headers.get("content-type")?.includes("json") === true;
+  return {
+    status: response.status,
+    body: isJson && text !== "" ? JSON.parse(text) : text,
+    headers: response.headers,
+  };
+}
+
+export interface RunningProcess {
+  child: ChildProcess;
+  /** Everything it has printed so far. */
+  output(): string;
+  /** Resolves when the output matches; rejects when the process ends or time is up. */
+  printed(pattern: RegExp): Promise<RegExpExecArray>;
+  exited: Promise<number | null>;
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Runs `node services/start.ts` with exactly these settings (and PATH, HOME). */
+export function runProcess(env: Record<string, string>): RunningProcess {
+  const { PATH = "", HOME = "" } = process.env;
+  const child = spawn(process.execPath, ["services/start.ts"], {
+    cwd: root,
+    env: { PATH, HOME, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  const watchers = new Set<() => void>();
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (chunk: string) => {
+      output += chunk;
+      for (const look of watchers) look();
+    });
+  }
+  const exited = new Promise<number | null>((resolve) => child.once("close", (code) => resolve(code)));
+  const printed = (pattern: RegExp): Promise<RegExpExecArray> =>
+    new Promise((resolve, reject) => {
+      const late = setTimeout(() => done(`did not print ${pattern} in time`), startMsMax);
+      const done = (failure?: string, found?: RegExpExecArray) => {
+        clearTimeout(late);
+        watchers.delete(look);
+        if (found !== undefined) resolve(found);
+        else reject(new Error(`the service ${failure}:\n${output}`));
+      };
+      const look = () => {
+        const found = pattern.exec(output);
+        if (found !== null) done(undefined, found);
+      };
+      watchers.add(look);
+      void exited.then((code) => watchers.has(look) && done(`ended with ${code}`));
+      look();
+    });
+  const stop = async (signal: NodeJS.Signals = "SIGTERM") => {
+    child.kill(signal);
+    const late = setTimeout(() => child.kill("SIGKILL"), stopMsMax);
+    const code = await exited;
+    clearTimeout(late);
+    return code;
+  };
+  return { child, output: () => output, printed, exited, stop };
+}
+
+export interface TestDatabase {
+  postgres: EmbeddedPostgres;
+  /** Sees and may do everything: a superuser, who also bypasses row-level security. */
+  owner: pg.Client;
+  url: string;
+  folder: string;
+  stop(): Promise<void>;
+}
+
+export async function startDatabase(name = "records"): Promise<TestDatabase> {
+  const folder = await mkdtemp(join(tmpdir(), "records-test-"));
+  const postgres = await startEmbeddedPostgres({
+    dataDir: folder,
+    password: "owner-password-of-tests",
+    log: () => {},
+  });
+  const first = new pg.Client({ connectionString: postgres.url("postgres") });
+  await first.connect();
+  await first.query(`create database ${pg.escapeIdentifier(name)}`);
+  await first.end();
+  const url = postgres.url(name);
+  const owner = new pg.Client({ connectionString: url });
+  await owner.connect();
+  return {
+    postgres,
+    owner,
+    url,
+    folder,
+    async stop() {
+      await owner.end();
+      await postgres.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Settings of a demo installation on `database` whose rates are too high to be met by accident. */
+export function testSettings(database: Pick<TestDatabase, "url" | "folder">): Record<string, string> {
+  return {
+    DATABASE_URL: database.url,
+    DATA_DIR: join(database.folder, "data"),
+    PORT: "0",
+    PUBLIC_URL: "http://records.test",
+    JWT_SECRET: "jwt-secret-of-the-tests-0123456789abcdef",
+    BOOT_SECRET: "boot-secret-of-the-tests-0123456789abcdef",
+    DEMO_MODE: "true",
+    RATE_LOGIN_PER_MINUTE: "100000",
+    RATE_REGISTER_PER_MINUTE: "100000",
+    RATE_MAIL_PER_MINUTE: "100000",
+    LOG_LEVEL: "info",
+  };
+}
+
+export interface TestService {
+  url: string;
+  database: TestDatabase;
+  process: RunningProcess;
+  settings: Record<string, string>;
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  /** @returns a fresh access token */
+  signIn(who: keyof typeof people): Promise<string>;
+  signInAs(email: string, subdomain: string, password?: string): Promise<string>;
+  stop(): Promise<void>;
+}
+
+export async function startService(settings: Record<string, string> = {}): Promise<TestService> {
+  const database = await startDatabase();
+  const all = { ...testSettings(database), ...settings };
+  const running = runProcess(all);
+  const url = await addressOf(running).catch(async (error: unknown) => {
+    await running.stop("SIGKILL");
+    await database.stop();
+    throw error;
+  });
+  const call = (method: string, path: string, options?: CallOptions) => callApi(url, method, path, options);
+  const signInAs = async (email: string, subdomain: string, password = demoPassword): Promise<string> => {
+    const answer = await call("POST", "/api/auth/login", { body: { email, password, subdomain } });
+    if (answer.status !== 200) throw new Error(`sign-in of ${email} answered ${answer.status}`);
+    return answer.body.access_token;
+  };
+  return {
+    url,
+    database,
+    process: running,
+    settings: all,
+    call,
+    signInAs,
+    signIn: (who) => signInAs(...people[who]),
+    async stop() {
+      await running.stop();
+      await database.stop();
+    },
+  };
+}
+
+export async function addressOf(running: RunningProcess): Promise<string> {
+  const [, address = ""] = await running.printed(/API {3}(http:\/\/\S+)\/api/);
+  return address;
+}
+
+/** Waits until `look` answers something other than undefined, null or false. */
+export async function eventually<T>(
+  look: () => Promise<T | undefined | null | false>,
+  msMax = 10_000,
+): Promise<T> {
+  const deadline = performance.now() + msMax;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined && found !== null && found !== false) return found;
+    if (performance.now() > deadline) throw new Error(`did not come true within ${msMax} ms: ${look}`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
