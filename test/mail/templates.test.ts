@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { hashMailToken, newMailToken } from "../../services/mail/mail-token.ts";
+import { hashMailToken, newMailToken } from "../../services/users/mail-token.ts";
 import {
   accountApproved,
   passwordChanged,

@@ -1,6 +1,7 @@
 // The whole service as a child process on an embedded PostgreSQL of its own, as a black box for API tests: start it
 // with startService(), talk to it with call() and signIn(), look into its log and (as the owner) its database.
 import { type ChildProcess, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -51,7 +52,7 @@ export async function callApi(
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       ...headers,
     },
-    ...(body === undefined ? {} : { body: raw ? (body as BodyInit) : JSON.stringify(body) }),
+    ...(body === undefined ? {} : { body: raw ? (body as string) : JSON.stringify(body) }),
   });
   const text = await response.text();
   const isJson = response.headers.get("content-type")?.includes("json") === true;
@@ -159,8 +160,8 @@ export function testSettings(database: Pick<TestDatabase, "url" | "folder">): Re
     DATA_DIR: join(database.folder, "data"),
     PORT: "0",
     PUBLIC_URL: "http://records.test",
-    JWT_SECRET: "jwt-secret-of-the-tests-0123456789abcdef",
-    BOOT_SECRET: "boot-secret-of-the-tests-0123456789abcdef",
+    JWT_SECRET: createHash("sha256").update("jwt").digest("base64url"),
+    BOOT_SECRET: createHash("sha256").update("boot").digest("base64url"),
     DEMO_MODE: "true",
     RATE_LOGIN_PER_MINUTE: "100000",
     RATE_REGISTER_PER_MINUTE: "100000",
@@ -203,7 +204,10 @@ export async function startService(settings: Record<string, string> = {}): Promi
     settings: all,
     call,
     signInAs,
-    signIn: (who) => signInAs(...people[who]),
+    signIn: (who) => {
+      const [email, subdomain] = people[who];
+      return signInAs(email, subdomain);
+    },
     async stop() {
       await running.stop();
       await database.stop();
