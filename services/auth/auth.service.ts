@@ -7,7 +7,7 @@
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { jobs } from "../../mixins/jobs.ts";
-import { type Call, implement, runtimeOf } from "../shared/bus.ts";
+import { type Call, implement, listen, runtimeOf } from "../shared/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Unauthorized } from "../shared/errors.ts";
 import { addressKey, RateLimit } from "../shared/rate-limits.ts";
@@ -17,7 +17,7 @@ import { AccountQueue } from "./attempts.ts";
 import { authContract } from "./auth.contract.ts";
 import { login } from "./login.ts";
 import { SessionReader } from "./session-reader.ts";
-import { sweepSessions } from "./sweep-sessions.ts";
+import { dropDeadSessions, sweepSessions } from "./sweep-sessions.ts";
 
 interface Parts {
   tokens: AccessTokens;
@@ -89,6 +89,7 @@ const auth: ServiceSchema = {
     "auth.authenticate": authenticate,
     "auth.clear_lockout": clearLockout,
   }),
+  events: listen({ "users.sessions_ended": dropDeadSessions }),
   // The password threads are warm before the first sign-in.
   started(this: Service) {
     runtimeOf(this).hasher.start();

@@ -61,9 +61,9 @@ export class SessionReader {
         values: [[...batch.keys()]],
       });
       const found = new Map(rows.map((row) => [row.id, row]));
-      for (const [id, waiting] of batch) for (const { resolve } of waiting) resolve(found.get(id));
+      for (const [id, waiting] of batch) for (const one of waiting) one.resolve(found.get(id));
     } catch (error) {
-      for (const waiting of batch.values()) for (const { reject } of waiting) reject(error);
+      for (const waiting of batch.values()) for (const one of waiting) one.reject(error);
     }
   }
 }

@@ -28,3 +28,18 @@ export async function sweepSessions(this: { runtime: Runtime }): Promise<void> {
     }
   }
 }
+
+/** Rows of sessions that are over already, by the epoch they were opened in: a forged or late hint can end none. */
+export async function dropDeadSessions(
+  { tenant_id: tenantId, user_id: userId }: { tenant_id: number; user_id: number },
+  { database }: Runtime,
+): Promise<void> {
+  await database.read(
+    { tenantId },
+    {
+      text: `delete from sessions s using users u where s.tenant_id = $1 and s.user_id = $2
+        and u.tenant_id = s.tenant_id and u.id = s.user_id and s.user_epoch <> u.session_epoch`,
+      values: [tenantId, userId],
+    },
+  );
+}

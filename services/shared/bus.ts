@@ -59,7 +59,7 @@ export class Call<P> {
   }
 
   /** Calls another service's action on behalf of the same caller. */
-  bus<K extends keyof Actions & string>(name: K, input: Input<K>): Promise<Result<K>> {
+  bus<K extends keyof Actions>(name: K, input: Input<K>): Promise<Result<K>> {
     return this.#ctx.call(name, input, { meta: { caller: this.caller.through(this.#service) } });
   }
 
@@ -70,13 +70,13 @@ export class Call<P> {
   }
 
   /** Tells the other services something that is already committed. A hint: facts that must not be lost are events of the outbox. */
-  hint<K extends keyof Events & string>(name: K, payload: Events[K]): void {
-    void this.#ctx.broadcast(name, payload, { meta: { caller: this.caller.through(this.#service) } });
+  hint<K extends keyof Events>(name: K, payload: Events[K]): void {
+    void this.#ctx.emit(name, payload, { meta: { caller: this.caller.through(this.#service) } });
   }
 }
 
 /** Calls an action for the service itself: from a job, a schedule or start-up. */
-export function callAs<K extends keyof Actions & string>(
+export function callAs<K extends keyof Actions>(
   broker: ServiceBroker,
   service: string,
   name: K,
@@ -121,6 +121,26 @@ export function implement<const C extends Contract>(
     actions[action] = schema;
   }
   return actions;
+}
+
+type Listeners = { [K in keyof Events]?: (payload: Events[K], runtime: Runtime) => Promise<void> };
+
+/**
+ * Turns listeners into Moleculer events; one node of each service hears a hint. The middleware lets an event through
+ * only when a node of ours signed it, but a hint may come late, twice or never: what it triggers must bear that.
+ */
+export function listen(listeners: Listeners): NonNullable<ServiceSchema["events"]> {
+  const events: NonNullable<ServiceSchema["events"]> = {};
+  for (const [name, listener] of Object.entries(listeners)) {
+    // Object.entries loses the tie between a name and its payload's type.
+    const handler = listener as (payload: unknown, runtime: Runtime) => Promise<void>;
+    events[name] = {
+      handler(this: Service, ctx: Context) {
+        return handler(ctx.params, runtimeOf(this));
+      },
+    };
+  }
+  return events;
 }
 
 /** The middleware has verified the caller before any handler of ours runs. */

@@ -52,7 +52,7 @@ export function safeError(error: unknown): Record<string, unknown> {
     ?.split("\n")
     .filter((line) => /^\s+at /.test(line))
     .slice(0, 12);
-  const ofDatabase = severity !== undefined || /Exception$/.test(name);
+  const ofDatabase = severity !== undefined || name.endsWith("Exception");
   return ofDatabase
     ? { name, code, constraint, table, routine, stack: frames }
     : { name, code, message: error.message, stack: frames };

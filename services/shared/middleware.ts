@@ -36,6 +36,7 @@ export function recordsMiddleware(runtime: Runtime, onFailure: (reason: string) 
       await runtime.close();
     },
     localAction: (next, action) => guardedAction(next, action as RecordsAction, runtime),
+    localEvent: (next, event) => guardedEvent(next, event.name ?? "", runtime),
     call: operatorCalls,
   };
 }
@@ -49,6 +50,7 @@ function entitiesOf(broker: ServiceBroker): EntitySchema[] | undefined {
 }
 
 type Handler = (ctx: Context) => Promise<unknown>;
+type EventHandler = (ctx: Context) => void | Promise<void>;
 
 function guardedAction(next: Handler, action: RecordsAction, runtime: Runtime): Handler {
   // Private actions are reached only by their own service's methods, never over the bus.
@@ -67,6 +69,20 @@ function guardedAction(next: Handler, action: RecordsAction, runtime: Runtime): 
       if (noteworthy)
         runtime.log.error({ action: action.name, requestId: ctx.requestID, err: error }, "failed");
       throw told;
+    }
+  };
+}
+
+/** Hints of the other services; one that no node of ours signed is dropped. Moleculer's own events begin with `$`. */
+function guardedEvent(next: EventHandler, name: string, runtime: Runtime): EventHandler {
+  if (name.startsWith("$")) return next;
+  return async (ctx) => {
+    try {
+      const { caller: sent } = ctx.meta as { caller?: unknown };
+      if (Caller.read(sent) === undefined) throw new Forbidden();
+      await next(ctx);
+    } catch (error) {
+      runtime.log.warn({ event: name, err: error }, "event not handled");
     }
   };
 }

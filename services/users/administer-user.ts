@@ -83,7 +83,8 @@ export async function setBlocked(call: OfUser, blocked: boolean): Promise<User> 
     if (!blocked && wasPending) await change.enqueue("mail.account_approved", { user_id: held.user.id });
     return held.user;
   });
-  if (!blocked) await call.bus("auth.clear_lockout", { tenant_id: user.tenantId, email: user.email });
+  if (blocked) tellSessionsEnded(call, user);
+  else await call.bus("auth.clear_lockout", { tenant_id: user.tenantId, email: user.email });
   return toUser(user);
 }
 
@@ -122,7 +123,12 @@ export async function changeRole(call: Call<{ user_id: number; role: Role }>): P
     });
     return held.user;
   });
+  tellSessionsEnded(call, user);
   return toUser(user);
+}
+
+function tellSessionsEnded(call: OfUser, user: UserRow): void {
+  call.hint("users.sessions_ended", { tenant_id: user.tenantId, user_id: user.id });
 }
 
 const mayHeadDepartment = (role: Role) => role === "head_doctor" || role === "doctor";
@@ -136,7 +142,7 @@ async function leaveHeadship(change: Change, user: UserRow): Promise<void> {
 
 export async function removeUser(call: OfUser): Promise<void> {
   const actor = actorOf(call);
-  await call.db.change(reachOf(call.caller), call.caller, async (change) => {
+  const user = await call.db.change(reachOf(call.caller), call.caller, async (change) => {
     const held = await hold(call, change);
     assertMayWithdraw(actor, held.target, "delete");
     held.user.deletedAt = now();
@@ -145,7 +151,9 @@ export async function removeUser(call: OfUser): Promise<void> {
     const { tenantId, id } = held.user;
     change.audit({ tenantId, action: "user.delete", target: targetOf(held.user) });
     change.tell({ tenantId, kind: "user.deleted", payload: { user_id: id } });
+    return held.user;
   });
+  tellSessionsEnded(call, user);
 }
 
 /** Only operators reach it (no route): a deleted user comes back blocked or active as it was, with no session. */

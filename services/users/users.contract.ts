@@ -120,5 +120,9 @@ export const usersContract = {
 } as const satisfies Contract;
 
 declare module "../shared/bus.ts" {
+  interface Events {
+    /** Every session of the user has just been revoked. */
+    "users.sessions_ended": { tenant_id: number; user_id: number };
+  }
   interface Actions extends ActionsOf<typeof usersContract> {}
 }

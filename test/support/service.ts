@@ -229,7 +229,8 @@ export async function eventually<T>(
   for (;;) {
     const found = await look();
     if (found !== undefined && found !== null && found !== false) return found;
-    if (performance.now() > deadline) throw new Error(`did not come true within ${msMax} ms: ${look}`);
+    if (performance.now() > deadline)
+      throw new Error(`did not come true within ${msMax} ms: ${String(look)}`);
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }
