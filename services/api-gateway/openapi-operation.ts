@@ -1,0 +1,53 @@
+// One route as an OpenAPI operation.
+import type { Access } from "../shared/access.ts";
+import type { Lift } from "../shared/params/json-schema.ts";
+import { parametersAndBody } from "../shared/params/openapi.ts";
+import { answerReference, errorStatusesOf, successAnswer } from "./openapi-answers.ts";
+import { contractOf, type Route } from "./routes.ts";
+
+/** @param signIn the example body of the one operation that everybody tries first */
+export function operationOf(route: Route, operationId: string, lift: Lift, signIn: object): object {
+  const contract = contractOf(route);
+  const { access, summary, result } = contract;
+  const { parameters, requestBody } = parametersAndBody(contract, lift);
+  const errors = errorStatusesOf(route, contract).map((status) => [status, answerReference(status)] as const);
+  const success = successAnswer(route.status, result, lift);
+  return {
+    operationId,
+    tags: [route.group],
+    summary,
+    description: describeAccess(access),
+    security: access.who === "public" ? [] : [{ bearerAuth: [] }],
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(requestBody === undefined
+      ? {}
+      : { requestBody: route.action === "auth.login" ? withExample(requestBody, signIn) : requestBody }),
+    responses: Object.fromEntries([[route.status, success], ...errors]),
+  };
+}
+
+/** Who may call, as one sentence; throws for what is not meant to have a route. */
+function describeAccess(access: Access): string {
+  switch (access.who) {
+    case "public":
+      return "Open to anyone, without a token.";
+    case "signed-in":
+      return "For every signed-in user.";
+    case "roles":
+      return `For ${inWords(access.roles.map((role) => `\`${role}\``))}.`;
+    case "services":
+      throw new Error("an action for services only has no place in the interface");
+  }
+}
+
+function inWords(words: readonly string[]): string {
+  const last = words.at(-1) ?? "nobody";
+  return words.length < 2 ? last : `${words.slice(0, -1).join(", ")} and ${last}`;
+}
+
+type Body = NonNullable<ReturnType<typeof parametersAndBody>["requestBody"]>;
+
+function withExample(body: Body, example: object): object {
+  const json = body.content["application/json"];
+  return { ...body, content: { "application/json": { ...json, example } } };
+}
