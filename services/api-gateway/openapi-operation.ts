@@ -19,9 +19,7 @@ export function operationOf(route: Route, operationId: string, lift: Lift, signI
     description: describeAccess(access),
     security: access.who === "public" ? [] : [{ bearerAuth: [] }],
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(requestBody === undefined
-      ? {}
-      : { requestBody: route.action === "auth.login" ? withExample(requestBody, signIn) : requestBody }),
+    ...(requestBody === undefined ? {} : { requestBody: bodyOf(route, requestBody, signIn) }),
     responses: Object.fromEntries([[route.status, success], ...errors]),
   };
 }
@@ -47,7 +45,11 @@ function inWords(words: readonly string[]): string {
 
 type Body = NonNullable<ReturnType<typeof parametersAndBody>["requestBody"]>;
 
-function withExample(body: Body, example: object): object {
-  const json = body.content["application/json"];
-  return { ...body, content: { "application/json": { ...json, example } } };
+/** A body is asked for even where all its fields may be absent: the gateway refuses a request without one. */
+function bodyOf({ action }: Route, body: Body, signIn: object): object {
+  const example = action === "auth.login" ? { example: signIn } : {};
+  return {
+    required: true,
+    content: { "application/json": { ...body.content["application/json"], ...example } },
+  };
 }

@@ -1,10 +1,63 @@
-// Pages and files beside the API.
+// Pages and files beside the API. The path of a request is only ever looked up in a fixed table, never made into the
+// path of a file, so there is nothing to climb out of.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Config } from "../shared/config.ts";
+import { ServiceError } from "../shared/errors.ts";
+import { publishedDemoPassword } from "../shared/settings/accounts.ts";
+import { toErrorResponse } from "./error-response.ts";
+import { openApiDocument } from "./openapi.ts";
+import { type Page, pageOf, readPages } from "./pages/page-files.ts";
+import { routes } from "./routes.ts";
+
+/** The access log names the code of a refusal. */
+type Logged = IncomingMessage & { errorCode?: string };
+
+const notAllowed = toErrorResponse(new ServiceError(405, "method_not_allowed", "Method not allowed"));
 
 /** @returns a handler that says whether it has answered the request */
-export function staticPages(
-  _config: Config,
-): (request: IncomingMessage, response: ServerResponse) => boolean {
-  return () => false;
+export function staticPages(config: Config): (request: Logged, response: ServerResponse) => boolean {
+  const pages = readPages();
+  pages.set("/openapi.json", pageOf(describeInterface(config), "application/json; charset=utf-8"));
+  return (request, response) => {
+    const page = pages.get(request.url?.split("?")[0] ?? "");
+    if (page === undefined) return false;
+    if (request.method === "GET" || request.method === "HEAD") send(page, request, response);
+    else refuse(request, response);
+    return true;
+  };
+}
+
+function describeInterface({ publicUrl, demoMode, demoPassword }: Config): Buffer {
+  const demoSignIn = demoMode && demoPassword === publishedDemoPassword;
+  return Buffer.from(JSON.stringify(openApiDocument(routes, { publicUrl, demoSignIn })));
+}
+
+function send(page: Page, request: IncomingMessage, response: ServerResponse): void {
+  for (const [name, value] of Object.entries(page.headers)) response.setHeader(name, value);
+  if (isKnown(request.headers["if-none-match"], page.headers.ETag)) {
+    response.statusCode = 304;
+    response.end();
+    return;
+  }
+  response.setHeader("Content-Type", page.type);
+  response.setHeader("Content-Length", page.bytes.length);
+  response.end(request.method === "HEAD" ? undefined : page.bytes);
+}
+
+/** `If-None-Match` is a list, and compares weakly. */
+function isKnown(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  return header.split(",").some((each) => ["*", etag].includes(each.trim().replace(/^W\//, "")));
+}
+
+function refuse(request: Logged, response: ServerResponse): void {
+  const { status, code, body } = notAllowed;
+  request.errorCode = code;
+  if (!request.complete) response.setHeader("Connection", "close");
+  response.setHeader("Allow", "GET, HEAD");
+  response.setHeader("Cache-Control", "no-store");
+  response.setHeader("Content-Type", "application/json; charset=utf-8");
+  response.setHeader("Content-Length", Buffer.byteLength(body));
+  response.statusCode = status;
+  response.end(body);
 }
