@@ -1,5 +1,5 @@
 // The first tables. Roles: `records_app` (what services run as: sees one tenant's rows), `records_platform` (work across
-// tenants, taken up loudly by SET LOCAL ROLE), `records_search` (owns the one search function, reads three columns).
+// tenants, taken up loudly by SET LOCAL ROLE), `records_search` (owns the one search function).
 // None of them owns a table, is a superuser or bypasses row-level security; FORCE holds the owner to the policies too.
 import { Migration } from "@mikro-orm/migrations";
 
@@ -282,7 +282,8 @@ create index events_age on events (created_at);
 `;
 
 // Row-level security. The search function is the one door in it: LIKE is not leakproof, so under a policy it could not
-// use the trigram index. The function runs as records_search, whose policy is constant, and pins the tenant itself.
+// use the trigram index. The function runs as records_search, whose policy is constant, pins the tenant itself and
+// gives out ids only.
 const policies = `
 do $$
 declare
@@ -314,17 +315,32 @@ begin
   execute format('create policy chain_owner on audit_heads to %I using (true)', current_user);
 end $$;
 
-grant select (id, tenant_id, search_text, deleted_at) on users to records_search;
+grant select (id, tenant_id, search_text, deleted_at, role, is_active, email, full_name, created_at)
+  on users to records_search;
 create policy searched_by_the_function on users for select to records_search using (true);
 
-create function search_user_ids(term text) returns setof integer language plpgsql stable security definer
-  set search_path = public set plan_cache_mode = force_custom_plan as $$
+-- One page of ids in the order asked for, each row with the exact total (one row with a null id when the page is empty).
+-- The statement is planned for each term, because a rare and a common one want different plans.
+create function search_user_ids(
+  term text, wanted_role text, wanted_state boolean, sort text, descending boolean, page_limit integer, page_offset integer
+) returns table (found_id integer, total integer) language plpgsql stable security definer set search_path = public as $$
+declare
+  sort_key text := case sort when 'email' then 'lower(email)' when 'full_name' then 'lower(full_name)'
+    when 'role' then 'role' when 'is_active' then 'is_active' when 'created_at' then 'created_at' else 'id' end;
+  direction text := case when descending then 'desc' else 'asc' end;
 begin
-  return query select id from users
-    where tenant_id = app_tenant() and deleted_at is null and search_text like term;
+  return query execute 'with hits as materialized (
+      select id, ' || sort_key || ' as sort_key from users
+      where tenant_id = $1 and deleted_at is null and search_text like $2'
+      || case when wanted_role is null then '' else ' and role = $3' end
+      || case when wanted_state is null then '' else ' and is_active = $4' end || ')
+    select page.id, counted.total from (select count(*)::integer as total from hits) counted
+    left join lateral (select id from hits order by sort_key ' || direction || ', id ' || direction || '
+      limit $5 offset $6) page on true'
+    using app_tenant(), term, wanted_role, wanted_state, page_limit, page_offset;
 end $$;
-revoke all on function search_user_ids(text) from public;
-grant execute on function search_user_ids(text) to records_app, records_platform;
+revoke all on function search_user_ids from public;
+grant execute on function search_user_ids to records_app;
 `;
 
 // What signing in and checking a token read together, in one place.
@@ -352,7 +368,7 @@ do $$
 begin
   execute format('grant records_search to %I', current_user);
   grant create on schema public to records_search;
-  alter function search_user_ids(text) owner to records_search;
+  alter function search_user_ids owner to records_search;
   revoke create on schema public from records_search;
 end $$;
 `;

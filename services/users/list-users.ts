@@ -35,36 +35,56 @@ export async function listUsers(call: Call<Params>): Promise<Page<User>> {
 }
 
 export function listStatement(scope: Scope, params: Params, offset: number): Statement {
+  const search = params.search ?? "";
+  return search !== "" && scope !== "platform"
+    ? searchStatement(scope.tenantId, search, params, offset)
+    : browseStatement(scope, search, params, offset);
+}
+
+/** The search function finds the page's ids by the trigram index; the rows themselves are read under the policies. */
+function searchStatement(tenantId: number, search: string, params: Params, offset: number): Statement {
+  const { role, is_active: isActive, sort_by: sort, sort_order: order, limit } = params;
+  return {
+    name: "users.search",
+    text: `select hit.total, ${columns}
+      from search_user_ids(lower($2), $3, $4, $5, $6, $7, $8) with ordinality hit (id, total, place)
+      left join users u on u.tenant_id = $1 and u.id = hit.id order by hit.place`,
+    values: [
+      tenantId,
+      likePattern(search),
+      role ?? null,
+      isActive ?? null,
+      sort,
+      order === "desc",
+      limit,
+      offset,
+    ],
+  };
+}
+
+/** Without a search; and a superadmin's search over all tenants, whose policy lets the index be used as it is. */
+function browseStatement(scope: Scope, search: string, params: Params, offset: number): Statement {
   const values: unknown[] = [];
   const bind = (value: unknown): string => `$${values.push(value)}`;
-  const everyTenant = scope === "platform";
   const where = [
-    everyTenant
+    scope === "platform"
       ? "u.tenant_id in (select id from tenants where deleted_at is null)"
       : `u.tenant_id = ${bind(scope.tenantId)}`,
   ];
   if (typeof params.role === "string") where.push(`u.role = ${bind(params.role)}`);
   if (typeof params.is_active === "boolean") where.push(`u.is_active = ${bind(params.is_active)}`);
-  const search = params.search ?? "";
-  const filters = where.join(" and ");
+  const counted = where.join(" and ");
+  if (search !== "") where.push(`u.search_text like lower(${bind(likePattern(search))})`);
+  const filters = `${where.join(" and ")} and u.deleted_at is null`;
+  const total =
+    search === ""
+      ? `select coalesce(sum(users), 0)::integer as total from user_counts u where ${counted}`
+      : `select count(*)::integer as total from users u where ${filters}`;
   const order = params.sort_order === "desc" ? "desc" : "asc";
   const sort = sortColumns[params.sort_by];
-  const ordered = `order by ${sort} ${order}${sort === "u.id" ? "" : `, u.id ${order}`}`;
-  const window = `limit ${bind(params.limit)} offset ${bind(offset)}`;
-  if (search === "") {
-    const text = `select total.total, p.* from
-      (select coalesce(sum(users), 0)::integer as total from user_counts u where ${filters}) total
-      left join lateral (select ${columns} from users u where ${filters} and u.deleted_at is null
-        ${ordered} ${window}) p on true`;
-    return { name: preparedName(text), text, values };
-  }
-  const term = bind(likePattern(search));
-  const found = everyTenant
-    ? `u.search_text like lower(${term})`
-    : `u.id in (select search_user_ids(lower(${term})))`;
-  const text = `with hits as materialized (
-      select ${columns} from users u where ${filters} and u.deleted_at is null and ${found})
-    select total.total, p.* from (select count(*)::integer as total from hits) total
-    left join lateral (select * from hits u ${ordered} ${window}) p on true`;
-  return { text, values };
+  const text = `select total.total, p.* from (${total}) total
+    left join lateral (select ${columns} from users u where ${filters}
+      order by ${sort} ${order}${sort === "u.id" ? "" : `, u.id ${order}`}
+      limit ${bind(params.limit)} offset ${bind(offset)}) p on true`;
+  return search === "" ? { name: preparedName(text), text, values } : { text, values };
 }
