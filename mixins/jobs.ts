@@ -62,7 +62,7 @@ function taskList<S>(service: WithJobs, options: JobsOptions<S>): Record<string,
         } catch (error) {
           service.runtime.log.warn({ task: name, err: error }, "job failed, will be tried again");
           // The queue keeps the message of a failed job: a constant one, as errors may quote what they were given.
-          throw new Error(`${name} failed`);
+          throw new Error(`${name} failed`, { cause: error });
         }
       },
     ]),
