@@ -72,7 +72,7 @@ function offsetFrom(text: string, start: number): number {
   const sign = text.charAt(start);
   if (sign === "") return 0;
   if (sign === "Z" || sign === "z") {
-    end(text, start + 1);
+    assertEnd(text, start + 1);
     return 0;
   }
   if (!"+-\u2212".includes(sign)) throw new Unreadable("invalid timezone sign");
@@ -81,7 +81,7 @@ function offsetFrom(text: string, start: number): number {
   const minute = digits(text, minuteAt, 2, "timezone minute");
   if (minute > 59) throw new Unreadable("timezone minute value is outside expected range of 0-59");
   if (hour > 23) throw new Unreadable("timezone offset must be less than 24 hours");
-  end(text, minuteAt + 2);
+  assertEnd(text, minuteAt + 2);
   return (sign === "+" ? 1 : -1) * (hour * 60 + minute) * msPerMinute;
 }
 
@@ -101,7 +101,7 @@ function expect(text: string, at: number, sign: string, reason: string): void {
   if (text.charAt(at) !== sign) throw new Unreadable(at >= text.length ? "input is too short" : reason);
 }
 
-function end(text: string, at: number): void {
+function assertEnd(text: string, at: number): void {
   if (text.length > at) throw new Unreadable("unexpected extra characters at the end of the input");
 }
 
