@@ -8,6 +8,7 @@ import { Caller } from "./caller.ts";
 import { StartError } from "./embedded/start-error.ts";
 import { Forbidden } from "./errors.ts";
 import { translate } from "./failures.ts";
+import { ProcessHealth } from "./process-health.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** What our mixins and `implement` add to Moleculer's schemas. */
@@ -22,6 +23,7 @@ export interface RecordsAction extends ActionSchema {
 }
 
 export function recordsMiddleware(runtime: Runtime, onFailure: (reason: string) => void): Middleware {
+  let health: ProcessHealth | undefined;
   return {
     name: "records",
     serviceCreating(service: Service) {
@@ -30,15 +32,31 @@ export function recordsMiddleware(runtime: Runtime, onFailure: (reason: string) 
     },
     async starting(broker: ServiceBroker) {
       if (broker.services.length === 0) throw new StartError("SERVICES names no service of this program.");
+      health = await serveHealth(broker, runtime);
       await runtime.open(entitiesOf(broker), onFailure);
     },
     async stopped() {
       await runtime.close();
+      health?.close();
     },
     localAction: (next, action) => guardedAction(next, action as RecordsAction, runtime),
     localEvent: (next, event) => guardedEvent(next, event.name ?? "", runtime),
     call: operatorCalls,
   };
+}
+
+async function serveHealth(broker: ServiceBroker, runtime: Runtime): Promise<ProcessHealth | undefined> {
+  const { healthPort, host, natsUrl } = runtime.config;
+  if (healthPort === undefined) return undefined;
+  const health = new ProcessHealth({
+    port: healthPort,
+    host,
+    broker,
+    natsUrl,
+    databaseUrl: () => runtime.databaseUrl,
+  });
+  await health.listen();
+  return health;
 }
 
 function entitiesOf(broker: ServiceBroker): EntitySchema[] | undefined {

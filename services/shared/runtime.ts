@@ -31,6 +31,7 @@ export class Runtime {
   #database: Database | undefined;
   #closing: (() => Promise<void>)[] = [];
   #closed: Promise<void> | undefined;
+  #connectedTo: string | undefined;
 
   constructor(config: Config, log: Logger) {
     this.config = config;
@@ -47,6 +48,11 @@ export class Runtime {
     if (this.#database === undefined)
       throw new Error("no service of this process declared that it uses the database");
     return this.#database;
+  }
+
+  /** The application login's URL, with its password: for the health probe only. Undefined without a database, or yet. */
+  get databaseUrl(): string | undefined {
+    return this.#connectedTo;
   }
 
   /**
@@ -73,11 +79,12 @@ export class Runtime {
     this.#secrets = { jwt, boot };
     setBusKey(boot);
     if (entities === undefined) return;
-    const url = await this.#databaseUrl(directory, generated?.postgres, boot, onFailure);
+    const url = await this.#prepareDatabase(directory, generated?.postgres, boot, onFailure);
     const connected = await connect({ url, poolMax: config.databasePoolMax, entities, statementTimeoutMs });
     this.#closing.push(() => connected.close());
     await assertTenancyWall(connected.database);
     this.#database = connected.database;
+    this.#connectedTo = url;
     this.#closing.push(() => this.hasher.close());
   }
 
@@ -97,7 +104,7 @@ export class Runtime {
     return directory;
   }
 
-  async #databaseUrl(
+  async #prepareDatabase(
     directory: DataDirectory | undefined,
     password: string | undefined,
     bootSecret: string,
