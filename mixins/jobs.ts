@@ -84,6 +84,6 @@ async function enqueueOnce(service: WithJobs, task: string, at: Date): Promise<v
 function quietLogger(runtime: Runtime): Logger {
   // Job payloads and messages of the queue are for debugging only; failures are logged by the task wrapper above.
   return new Logger(() => (level, message) => {
-    if (String(level) === "error") runtime.log.debug({ mod: "jobs" }, message);
+    if (level === "error") runtime.log.debug({ mod: "jobs" }, message);
   });
 }

@@ -108,7 +108,7 @@ function sendJson(response: ServerResponse, status: number, body: string): void 
 
 const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, object, Gateway> = {
   name: "api-gateway",
-  mixins: [ApiGateway as unknown as ServiceSchema],
+  mixins: [ApiGateway],
   settings: {
     server: false,
     // Ours was checked; moleculer-web would take whatever the client sent.

@@ -144,7 +144,7 @@ export function listen(listeners: Listeners): NonNullable<ServiceSchema["events"
 }
 
 /** The middleware has verified the caller before any handler of ours runs. */
-function callerOf(ctx: Context<unknown>): Caller {
+function callerOf(ctx: Context): Caller {
   const { caller } = ctx.locals as { caller?: Caller };
   if (caller === undefined) throw new Forbidden();
   return caller;

@@ -91,7 +91,8 @@ export function spawnIn(
   args: readonly string[],
   detached = false,
 ): ChildProcess {
-  const env = { PATH: process.env["PATH"] ?? "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
+  // Nothing of our own environment: it may hold secrets.
+  const env = { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
   // With a uid or gid Node also drops the supplementary groups (libuv calls setgroups(0, NULL)).
   const identity = account ? { uid: account.uid, gid: account.gid } : {};
   return spawn(program, args, {
