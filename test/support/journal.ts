@@ -1,0 +1,51 @@
+// What a change left behind, read by the owner: audit entries and events.
+import type { TestService } from "./service.ts";
+
+export interface Entry {
+  tenant_id: number;
+  user_id: number | null;
+  action: string;
+  target_type: string | null;
+  target_id: string | null;
+  outcome: string;
+  changes: Record<string, unknown>;
+  ip: string | null;
+  request_id: string | null;
+}
+
+export interface Told {
+  tenant_id: number;
+  kind: string;
+  payload: Record<string, unknown>;
+}
+
+/** Runs `work`; @returns the entries and events that came into being meanwhile, in order. */
+export async function traceOf(
+  service: TestService,
+  work: () => Promise<unknown>,
+): Promise<{ entries: Entry[]; events: Told[] }> {
+  const { owner } = service.database;
+  const last = async (table: "audit_entries" | "events"): Promise<string> =>
+    (await owner.query(`select coalesce(max(id), 0) as id from ${table}`)).rows[0].id;
+  const [lastEntry, lastEvent] = [await last("audit_entries"), await last("events")];
+  await work();
+  const entries = await owner.query<Entry>("select * from audit_entries where id > $1 order by id", [
+    lastEntry,
+  ]);
+  const events = await owner.query<Told>("select * from events where id > $1 order by id", [lastEvent]);
+  return { entries: entries.rows, events: events.rows };
+}
+
+/** How many entries of an action a tenant has, by the reason or code they state ("ok" without one). */
+export async function reasonsOf(
+  service: TestService,
+  action: string,
+  targetId: number | undefined,
+): Promise<Record<string, number>> {
+  const { rows } = await service.database.owner.query<{ reason: string; times: number }>(
+    `select coalesce(changes->>'reason', changes->>'code', outcome) as reason, count(*)::integer as times
+     from audit_entries where action = $1 and ($2::text is null or target_id = $2) group by 1`,
+    [action, targetId === undefined ? null : String(targetId)],
+  );
+  return Object.fromEntries(rows.map(({ reason, times }) => [reason, times]));
+}
