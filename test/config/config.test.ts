@@ -163,11 +163,6 @@ describe("a faulty secret is refused without being repeated", () => {
 
 describe("rules between settings", () => {
   it.each([
-    [
-      "a database of one's own needs secrets",
-      { DATABASE_URL: database },
-      [/^JWT_SECRET.*DATABASE_URL/, /^BOOT_SECRET.*DATABASE_URL/],
-    ],
     ["a bus needs secrets", { NATS_URL: "nats://bus" }, [/^JWT_SECRET.*NATS_URL/, /^BOOT_SECRET.*NATS_URL/]],
     [
       "production needs secrets and a password",
@@ -216,6 +211,11 @@ describe("rules between settings", () => {
       { ...production, DEMO_MODE: "1", DEMO_PASSWORD: "Quiet-Harbour-59" },
     ],
     ["listeners on any free port", { PORT: "0", HEALTH_PORT: "0", METRICS_PORT: "0" }],
+    ["a database of one's own outside production", { DATABASE_URL: database }],
+    [
+      "a production gateway, which makes no administrator",
+      { ...production, ADMIN_PASSWORD: "", SERVICES: "api-gateway" },
+    ],
     ["a copied secret on a laptop", { JWT_SECRET: "please-change-me-please-change-me-x" }],
   ])("%s is taken", (_, env) => expect(faultsOf(env)).toEqual([]));
 

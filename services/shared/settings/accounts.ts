@@ -35,13 +35,13 @@ export const accountSettings = {
   adminPassword: secret(
     "ADMIN_PASSWORD",
     read.password,
-    "Password of the platform's first superadmin, used when it is created; required in production",
+    "Password of the platform's first superadmin, used when it is created; required in production where `users` runs",
     "`DEMO_PASSWORD` in demo mode, else generated and printed once",
   ),
   jwtSecret: secret(
     "JWT_SECRET",
     read.keyMaterial,
-    "Signs access tokens; at least 32 characters; required with `DATABASE_URL`, `NATS_URL` or in production",
+    "Signs access tokens; at least 32 characters; required with `NATS_URL` or in production",
     "generated under `DATA_DIR`",
   ),
   jwtPreviousSecrets: {
