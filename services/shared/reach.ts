@@ -1,6 +1,7 @@
 // How far a caller's administration reaches: a superadmin over all tenants, everyone else over their own.
 import { roleOf } from "./access.ts";
 import type { Caller } from "./caller.ts";
+import type { Database } from "./database/database.ts";
 import { platform, type Scope } from "./database/scope.ts";
 import { Forbidden } from "./errors.ts";
 
@@ -21,4 +22,11 @@ export function reachOf(caller: Caller): Scope {
 export function listScope(caller: Caller, asked: number | null | undefined): Scope {
   const reach = reachOf(caller);
   return reach === platform && typeof asked === "number" ? { tenantId: asked } : reach;
+}
+
+/** Whether a superadmin has named a tenant that is deleted or never was: nothing of it is to be seen any more. */
+export async function isGone(db: Database, caller: Caller, scope: Scope): Promise<boolean> {
+  if (scope === platform || scope.tenantId === ownTenant(caller)) return false;
+  const text = "select id from tenants where id = $1 and deleted_at is null";
+  return (await db.readOne(scope, { name: "tenants.is_gone", text, values: [scope.tenantId] })) === undefined;
 }

@@ -8,7 +8,7 @@ import type { Config } from "./config.ts";
 import { connect } from "./database/connect.ts";
 import type { Database } from "./database/database.ts";
 import { assertTenancyWall } from "./database/guard.ts";
-import { provision } from "./database/provision.ts";
+import { ensureDatabase, provision } from "./database/provision.ts";
 import { type DataDirectory, openDataDirectory } from "./embedded/data-directory.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "./embedded/postgres.ts";
 import { loadOrCreateSecrets } from "./embedded/secrets.ts";
@@ -17,6 +17,7 @@ import { PasswordHasher } from "./passwords/password-hasher.ts";
 
 const statementTimeoutMs = 5_000;
 const embeddedUser = "postgres";
+const embeddedDatabase = "records";
 
 export interface Secrets {
   jwt: string;
@@ -67,11 +68,8 @@ export class Runtime {
     const embedded =
       entities !== undefined && config.databaseUrl === undefined && config.databaseAppUrl === undefined;
     const generates = config.jwtSecret === undefined || config.bootSecret === undefined;
-    const directory = embedded ? await this.#own(openDataDirectory(config.dataDir)) : undefined;
-    const generated =
-      embedded || generates
-        ? await loadOrCreateSecrets(config.dataDir, ["jwt", "boot", "postgres"])
-        : undefined;
+    const directory = embedded || generates ? await this.#own(openDataDirectory(config.dataDir)) : undefined;
+    const generated = directory && (await loadOrCreateSecrets(directory.path, ["jwt", "boot", "postgres"]));
     const jwt = config.jwtSecret ?? generated?.jwt;
     const boot = config.bootSecret ?? generated?.boot;
     if (jwt === undefined || boot === undefined)
@@ -119,7 +117,8 @@ export class Runtime {
     if (directory === undefined || password === undefined)
       throw new Error("the embedded database has no directory");
     const server = await this.#startEmbedded(directory, password, onFailure);
-    return provision({ ownerUrl: server.url("postgres"), bootSecret });
+    await ensureDatabase(server.url("postgres"), embeddedDatabase);
+    return provision({ ownerUrl: server.url(embeddedDatabase), bootSecret });
   }
 
   async #startEmbedded(

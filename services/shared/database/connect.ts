@@ -4,6 +4,7 @@ import type { EntitySchema } from "@mikro-orm/core";
 import type pg from "pg";
 import { Database } from "./database.ts";
 import { scopeStatements } from "./scope.ts";
+import { boundSilence } from "./silence.ts";
 
 export interface ConnectOptions {
   url: string;
@@ -34,7 +35,7 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
       statement_timeout: options.statementTimeoutMs,
       idle_in_transaction_session_timeout: 30_000,
       application_name: "records",
-      onConnect: prepareScopes,
+      onConnect: prepareConnection,
     },
   });
   const pool = await orm.driver.getConnection().getNativeClient();
@@ -46,7 +47,11 @@ function databaseOf(url: string): string {
 }
 
 /** Runs before the pool hands a new connection out, so that ScopedQuery may rely on both statements. */
-async function prepareScopes(client: pg.ClientBase): Promise<void> {
+async function prepareConnection(client: pg.ClientBase): Promise<void> {
+  // The pool listens on idle connections only. One that breaks in the middle of a statement fails the statement;
+  // without a listener its `error` event would end the process.
+  client.on("error", () => {});
+  boundSilence(client);
   const { tenant, platform } = scopeStatements;
   await client.query(
     `prepare ${tenant.name} as ${tenant.text}; prepare ${platform.name} as ${platform.text}`,

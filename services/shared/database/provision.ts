@@ -16,6 +16,18 @@ export interface ProvisionOptions {
   bootSecret: string;
 }
 
+/** For the embedded server, which is ours alone. */
+export async function ensureDatabase(serverUrl: string, database: string): Promise<void> {
+  const owner = new pg.Client({ connectionString: serverUrl, connectionTimeoutMillis: 10_000 });
+  await owner.connect();
+  try {
+    const { rowCount } = await owner.query("select from pg_database where datname = $1", [database]);
+    if (rowCount === 0) await owner.query(`create database ${pg.escapeIdentifier(database)}`);
+  } finally {
+    await owner.end();
+  }
+}
+
 /** @returns the URL of the application's login, which owns nothing and sees only what the policies allow */
 export async function provision(options: ProvisionOptions): Promise<string> {
   const owner = new pg.Client({ connectionString: options.ownerUrl, connectionTimeoutMillis: 10_000 });
