@@ -26,7 +26,7 @@ export function listScope(caller: Caller, asked: number | null | undefined): Sco
 
 /** Whether a superadmin has named a tenant that is deleted or never was: nothing of it is to be seen any more. */
 export async function isGone(db: Database, caller: Caller, scope: Scope): Promise<boolean> {
-  if (scope === platform || scope.tenantId === ownTenant(caller)) return false;
+  if (scope === "platform" || scope.tenantId === ownTenant(caller)) return false;
   const text = "select id from tenants where id = $1 and deleted_at is null";
   return (await db.readOne(scope, { name: "tenants.is_gone", text, values: [scope.tenantId] })) === undefined;
 }

@@ -3,7 +3,7 @@ import type { Call } from "../shared/bus.ts";
 import { preparedName } from "../shared/database/scope.ts";
 import { NotFound } from "../shared/errors.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
-import { listScope } from "../shared/reach.ts";
+import { isGone, listScope } from "../shared/reach.ts";
 import { likePattern, offsetOf, type Page, toIso, toPage } from "../shared/wire.ts";
 import type { Department, departmentSorts, departmentsContract } from "./departments.contract.ts";
 import { platformSubdomain } from "./tenants.rules.ts";
@@ -32,6 +32,7 @@ export async function listDepartments(call: Call<Params>): Promise<Page<Departme
     left join lateral (select d.id, d.tenant_id, d.name, d.head_doctor_id, d.created_at from departments d
       where ${where} order by ${sortColumns[by]} ${order}, d.id ${order} limit $1 offset $2) p on true`;
   const values = [limit, offsetOf(page, limit), pattern, ...(scope === "platform" ? [] : [scope.tenantId])];
+  if (await isGone(call.db, call.caller, scope)) return toPage([], 0, page, limit);
   const rows = await call.db.read<Row>(scope, { name: preparedName(text), text, values });
   const items = rows.flatMap(({ total: _total, id, ...row }) =>
     id === null ? [] : [{ id, ...row, created_at: toIso(row.created_at) }],

@@ -3,7 +3,7 @@
 import type { Call } from "../shared/bus.ts";
 import { preparedName, type Scope, type Statement } from "../shared/database/scope.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
-import { listScope } from "../shared/reach.ts";
+import { isGone, listScope } from "../shared/reach.ts";
 import { likePattern, offsetOf, type Page, toIso, toPage } from "../shared/wire.ts";
 import type { User, usersContract, userSorts } from "./users.contract.ts";
 
@@ -27,7 +27,9 @@ type Row = Omit<User, "id"> & { id: number | null; total: number };
 export async function listUsers(call: Call<Params>): Promise<Page<User>> {
   const { page, limit } = call.params;
   const scope = listScope(call.caller, call.params.tenant_id);
-  const rows = await call.db.read<Row>(scope, listStatement(scope, call.params, offsetOf(page, limit)));
+  const statement = listStatement(scope, call.params, offsetOf(page, limit));
+  if (await isGone(call.db, call.caller, scope)) return toPage([], 0, page, limit);
+  const rows = await call.db.read<Row>(scope, statement);
   const items = rows.flatMap(({ total: _total, id, ...user }) =>
     id === null ? [] : [{ id, ...user, created_at: toIso(user.created_at) }],
   );

@@ -1,0 +1,217 @@
+// The cells of the walk: every operation × caller × state of the tenant × place of the id, and the request each one
+// stands for. A request that changes something is made of rows of its own, so that no cell is judged by what another
+// one left behind; reads and refused requests share theirs.
+import type { Route } from "../../services/api-gateway/routes.ts";
+import { callers, type CallerName, type Expected, expected, type Id, roleOf, type Rule } from "./rules.ts";
+import type { WireRequest } from "./wire.ts";
+import { type Kind, kinds, neverId, type Person, password, type Tenant, type World } from "./world.ts";
+
+export interface Cell {
+  name: string;
+  caller: CallerName;
+  kind: Kind;
+  /** Declared by the operation, or undefined: then `place` carries ids it does not know. */
+  id: Id | undefined;
+  place: Id["place"];
+  expected: Expected;
+}
+
+/** All cells of one operation. Each place has one: of its declared ids, or of ids the operation does not know. */
+export function cellsOf(operation: string, rule: Rule): Cell[] {
+  const places: { place: Id["place"]; id: Id | undefined }[] = rule.ids.map((id) => ({
+    place: id.place,
+    id,
+  }));
+  for (const place of ["query", "body"] as const) {
+    if (!rule.ids.some((id) => id.place === place)) places.push({ place, id: undefined });
+  }
+  return callers.flatMap((caller) =>
+    places.flatMap(({ place, id }) =>
+      kinds.map((kind) => ({
+        name: `${operation} by ${caller}, ${kind} ${id?.name ?? "unknown ids"} in ${place}`,
+        caller,
+        kind,
+        id,
+        place,
+        expected: expected(rule, caller, kind, id),
+      })),
+    ),
+  );
+}
+
+type Values = Record<string, unknown>;
+interface Draft {
+  path: Values;
+  query: Values;
+  body: Values;
+}
+
+/** What makes each operation succeed for who may: ids of rows in `own`, everything else new. */
+type Draw = (rows: Rows, own: Tenant) => Promise<Partial<Draft>>;
+
+const drafts: Readonly<Record<string, Draw>> = {
+  "GET /api/auth/departments": async (_rows, own) => ({ query: { subdomain: own.subdomain } }),
+  "POST /api/auth/login": async (rows, own) => {
+    const { email } = await rows.user(own.id);
+    return { body: { email, password, subdomain: own.subdomain } };
+  },
+  "POST /api/auth/register": async (rows, own) => {
+    const email = `new-${rows.unique()}@people.example`;
+    return { body: { email, password, full_name: "New Person", role: "nurse", subdomain: own.subdomain } };
+  },
+  "POST /api/auth/request-reset": mailDraft,
+  "POST /api/auth/resend-verification": mailDraft,
+  "POST /api/auth/verify-email": async (rows, own) => ({
+    query: { token: await rows.mailToken(own.id, "verify_email") },
+  }),
+  "POST /api/auth/reset-password": async (rows, own) => ({
+    body: {
+      token: await rows.mailToken(own.id, "reset_password"),
+      new_password: "Correct-Horse-99",
+    },
+  }),
+  "PUT /api/preferences": async (rows) => ({ body: { settings: { note: rows.unique() } } }),
+  "PUT /api/preferences/theme": async () => ({ body: { theme: "dark" } }),
+  "POST /api/admin/tenants": async (rows) => ({
+    body: { name: "New Clinic", subdomain: `new-${rows.unique()}` },
+  }),
+  "GET /api/admin/tenants/{tenant_id}": async (_rows, own) => ({ path: { tenant_id: own.id } }),
+  "PUT /api/admin/tenants/{tenant_id}": async (rows, own) => ({
+    path: { tenant_id: own.id },
+    body: { name: `Clinic ${rows.unique()}` },
+  }),
+  "DELETE /api/admin/tenants/{tenant_id}": async (rows) => ({
+    path: { tenant_id: (await rows.tenant("other")).id },
+  }),
+  "POST /api/admin/departments": async (rows) => ({ body: { name: `Unit ${rows.unique()}` } }),
+  "PUT /api/admin/departments/{dept_id}": async (rows, own) => ({
+    path: { dept_id: await rows.department(own.id) },
+    body: { name: `Unit ${rows.unique()}` },
+  }),
+  "DELETE /api/admin/departments/{dept_id}": async (rows, own) => ({
+    path: { dept_id: await rows.department(own.id) },
+  }),
+  "POST /api/admin/users": async (rows) => {
+    const email = `made-${rows.unique()}@people.example`;
+    return { body: { email, password, full_name: "Made Person", role: "nurse" } };
+  },
+  "DELETE /api/admin/users/{user_id}": userDraft,
+  "POST /api/admin/users/{user_id}/block": userDraft,
+  "POST /api/admin/users/{user_id}/unblock": userDraft,
+  "PUT /api/admin/users/{user_id}/role": async (rows, own) => ({
+    ...(await userDraft(rows, own)),
+    body: { role: "nurse" },
+  }),
+};
+
+async function mailDraft(rows: Rows, own: Tenant): Promise<Partial<Draft>> {
+  const { email } = await rows.user(own.id);
+  return { body: { email, subdomain: own.subdomain } };
+}
+
+async function userDraft(rows: Rows, own: Tenant): Promise<Partial<Draft>> {
+  return { path: { user_id: (await rows.user(own.id)).id } };
+}
+
+/** Makes the rows that the cell is about and answers its request, without a token. */
+export async function requestOf(rows: Rows, route: Route, cell: Cell): Promise<WireRequest> {
+  const operation = `${route.method} ${route.path}`;
+  const { caller, kind, id, place } = cell;
+  const { tenants } = rows.world;
+  // Whoever is not signed in is taken for someone who would be at home in the same tenant as the others.
+  const own = roleOf(caller) === "superadmin" && !isJoining(operation) ? tenants.platform : tenants.own;
+  const tenant = kind === "own" ? own : kind === "never" ? undefined : tenants[kind];
+  const drawn = await drafts[operation]?.(rows, own);
+  const draft: Draft = { path: {}, query: {}, body: {}, ...drawn };
+  if (id === undefined) Object.assign(draft[place], await foreignIds(rows, tenant));
+  else draft[place][id.name] = await valueOf(rows, cell, id, tenant, operation);
+  if (id?.of === "subdomain" && tenant !== undefined) await moveAccount(rows, draft, tenant);
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => String(draft.path[name]));
+  const query = new URLSearchParams(
+    Object.entries(draft.query).map(([name, value]): [string, string] => [name, String(value)]),
+  );
+  const hasBody = Object.keys(draft.body).length > 0;
+  return {
+    method: route.method,
+    path: query.size === 0 ? path : `${path}?${query}`,
+    ...(hasBody ? { headers: { "content-type": "application/json" }, body: JSON.stringify(draft.body) } : {}),
+  };
+}
+
+/** Operations without a token know no caller's tenant: own is the demo tenant for all. */
+function isJoining(operation: string): boolean {
+  return / \/api\/auth\/(?!me|logout)/.test(operation);
+}
+
+async function valueOf(
+  rows: Rows,
+  { kind }: Cell,
+  id: Id,
+  tenant: Tenant | undefined,
+  operation: string,
+): Promise<unknown> {
+  // A tenant that is deleted by the call must not be one that other cells need.
+  const deletes = operation === "DELETE /api/admin/tenants/{tenant_id}";
+  if (id.of === "tenant" && deletes && (kind === "other" || kind === "inactive"))
+    return (await rows.tenant(kind)).id;
+  if (id.of === "tenant") return tenant?.id ?? neverId;
+  if (id.of === "department") return tenant === undefined ? neverId : rows.department(tenant.id);
+  if (id.of === "user") return tenant === undefined ? neverId : (await rows.user(tenant.id)).id;
+  if (id.of === "subdomain") return tenant?.subdomain ?? "never-was";
+  const mail = operation.includes("reset") ? "reset_password" : "verify_email";
+  return tenant === undefined ? "A".repeat(43) : rows.mailToken(tenant.id, mail);
+}
+
+/** Signing in and asking for mails name an account of that very tenant. */
+async function moveAccount(rows: Rows, draft: Draft, tenant: Tenant): Promise<void> {
+  if (!("email" in draft.body) || "full_name" in draft.body) return;
+  draft.body.email = (await rows.user(tenant.id)).email;
+}
+
+/** Ids that mean something elsewhere, under the names they have there. */
+async function foreignIds(rows: Rows, tenant: Tenant | undefined): Promise<Values> {
+  if (tenant === undefined) return { tenant_id: neverId, user_id: neverId, dept_id: neverId };
+  const user = await rows.user(tenant.id);
+  return { tenant_id: tenant.id, user_id: user.id, id: user.id, dept_id: await rows.department(tenant.id) };
+}
+
+/** Where a cell's rows come from: new ones for each cell, or the same ones for all. */
+export class Rows {
+  readonly world: World;
+  readonly #shared: Map<string, Promise<unknown>> | undefined;
+
+  constructor(world: World, { shared }: { shared: boolean }) {
+    this.world = world;
+    this.#shared = shared ? new Map() : undefined;
+  }
+
+  user(tenantId: number): Promise<Person> {
+    return this.#row(`user ${tenantId}`, () => this.world.addUser(tenantId));
+  }
+
+  department(tenantId: number): Promise<number> {
+    return this.#row(`department ${tenantId}`, () => this.world.addDepartment(tenantId));
+  }
+
+  tenant(kind: "other" | "inactive"): Promise<Tenant> {
+    return this.#row(`tenant ${kind}`, () => this.world.addTenant({ is_active: kind === "other" }));
+  }
+
+  mailToken(tenantId: number, kind: "verify_email" | "reset_password"): Promise<string> {
+    return this.#row(`${kind} ${tenantId}`, async () => {
+      return this.world.addMailToken(await this.world.addUser(tenantId), kind);
+    });
+  }
+
+  unique(): string {
+    return this.world.unique();
+  }
+
+  #row<T>(name: string, make: () => Promise<T>): Promise<T> {
+    if (this.#shared === undefined) return make();
+    const made = this.#shared.get(name) ?? make();
+    this.#shared.set(name, made);
+    // Each name is only ever asked for by one method, so what it holds is what that method makes.
+    return made as Promise<T>;
+  }
+}

@@ -1,0 +1,202 @@
+// A service with tenants in every state, and the means to put people, departments, sessions and mail tokens into them
+// straight through the database, so that each test begins from rows of its own.
+import { argon2Sync, createHash, randomBytes, randomUUID } from "node:crypto";
+import jwt from "jsonwebtoken";
+import pg from "pg";
+import { formatPhc } from "../../services/shared/passwords/phc.ts";
+import { demoPassword, startService, type TestService } from "../support/service.ts";
+import { Wire } from "./wire.ts";
+
+export const roles = ["superadmin", "admin", "head_doctor", "doctor", "nurse", "registrar"] as const;
+export type Role = (typeof roles)[number];
+
+/** A tenant as seen from the caller; "never" is an id nobody ever had. */
+export const kinds = ["own", "other", "inactive", "deleted", "platform", "never"] as const;
+export type Kind = (typeof kinds)[number];
+
+export interface Tenant {
+  id: number;
+  subdomain: string;
+}
+
+export interface Person {
+  id: number;
+  tenantId: number;
+  email: string;
+}
+
+export const password = demoPassword;
+
+const cost = { memoryKib: 8, passes: 1, lanes: 1 };
+/** Of the demo password, at the least cost there is: thousands of sign-ins must not take minutes. */
+const cheapHash = (() => {
+  const salt = Uint8Array.from(randomBytes(16));
+  const tag = argon2Sync("argon2id", {
+    message: password,
+    nonce: salt,
+    parallelism: cost.lanes,
+    memory: cost.memoryKib,
+    passes: cost.passes,
+    tagLength: 32,
+  });
+  return formatPhc({ ...cost, salt, tag: Uint8Array.from(tag) });
+})();
+
+/** Beyond every id the tests hand out, and within what an id can be. */
+export const neverId = 1_999_999_999;
+
+export class World {
+  readonly service: TestService;
+  readonly wire: Wire;
+  readonly tenants: Readonly<Record<Exclude<Kind, "never">, Tenant>>;
+  readonly #owner: pg.Pool;
+  readonly #keyId: string;
+  #count = 0;
+
+  static async open(settings: Record<string, string> = {}): Promise<World> {
+    const service = await startService(settings);
+    const token = await service.signIn("doctor");
+    const keyId = JSON.parse(Buffer.from(token.split(".")[0] ?? "", "base64url").toString()).kid;
+    const { rows } = await service.database.owner.query(
+      "select id, subdomain from tenants where subdomain in ('platform', 'demo') order by subdomain",
+    );
+    const [own, platform] = rows;
+    const wire = new Wire(service.url);
+    const tenants = { own, platform, other: own, inactive: own, deleted: own };
+    const world = new World(service, wire, tenants, keyId);
+    tenants.other = await world.addTenant();
+    tenants.inactive = await world.addTenant({ is_active: false });
+    tenants.deleted = await world.addTenant({ deleted_at: new Date() });
+    return world;
+  }
+
+  private constructor(service: TestService, wire: Wire, tenants: World["tenants"], keyId: string) {
+    this.service = service;
+    this.#owner = new pg.Pool({ connectionString: service.database.url, max: 4 });
+    this.wire = wire;
+    this.tenants = tenants;
+    this.#keyId = keyId;
+  }
+
+  /** Runs as the owner, whom no policy holds back. */
+  async sql<Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    return (await this.#owner.query(text, [...values])).rows;
+  }
+
+  async one<Row>(text: string, values: readonly unknown[] = []): Promise<Row> {
+    const [row] = await this.sql<Row>(text, values);
+    if (row === undefined) throw new Error(`no row: ${text}`);
+    return row;
+  }
+
+  unique(): string {
+    return `${(++this.#count).toString(36)}x${randomBytes(3).toString("hex")}`;
+  }
+
+  async addTenant(state: { is_active?: boolean; deleted_at?: Date } = {}): Promise<Tenant> {
+    const subdomain = `t-${this.unique()}`;
+    const { id } = await this.one<{ id: number }>(
+      `insert into tenants (name, subdomain, settings, is_active, deleted_at) values ($1, $2, $3, $4, $5) returning id`,
+      [
+        "A Clinic",
+        subdomain,
+        JSON.stringify({ registration: "open", note: `foreign-canary-${subdomain}` }),
+        state.is_active ?? true,
+        state.deleted_at ?? null,
+      ],
+    );
+    await this.addUser(id, "admin");
+    await this.addDepartment(id);
+    return { id, subdomain };
+  }
+
+  /** Someone who may sign in with the demo password; the name carries a canary that no other tenant may read. */
+  async addUser(tenantId: number, role: Role = "doctor"): Promise<Person> {
+    const email = `p-${this.unique()}@people.example`;
+    const { id } = await this.one<{ id: number }>(
+      `insert into users (tenant_id, email, full_name, role, approved_at, email_verified, password_hash)
+       values ($1, $2, $3, $4, now(), true, $5) returning id`,
+      [tenantId, email, `Person foreign-canary-${tenantId}-end`, role, cheapHash],
+    );
+    return { id, tenantId, email };
+  }
+
+  async addDepartment(tenantId: number): Promise<number> {
+    const { id } = await this.one<{ id: number }>(
+      "insert into departments (tenant_id, name) values ($1, $2) returning id",
+      [tenantId, `Unit foreign-canary-${tenantId}-end`],
+    );
+    return id;
+  }
+
+  async addMailToken(person: Person, kind: "verify_email" | "reset_password"): Promise<string> {
+    const token = randomBytes(32).toString("base64url");
+    await this.sql(
+      `insert into mail_tokens (tenant_id, user_id, kind, token_hash, expires_at)
+       values ($1, $2, $3, $4, now() + interval '1 hour')`,
+      [person.tenantId, person.id, kind, createHash("sha256").update(token).digest()],
+    );
+    return token;
+  }
+
+  /** A session as signing in makes it, without the work on the password. @returns its access token */
+  async openSession(
+    person: Pick<Person, "id" | "tenantId">,
+    life: { expired?: boolean } = {},
+  ): Promise<string> {
+    const sessionId = randomUUID();
+    const { role } = await this.one<{ role: Role }>(
+      `with facts as (select u.session_epoch as user_epoch, t.session_epoch as tenant_epoch, u.role
+         from users u join tenants t on t.id = u.tenant_id where u.id = $2),
+       made as (insert into sessions (id, tenant_id, user_id, user_epoch, tenant_epoch, expires_at)
+         select $1, $3, $2, user_epoch, tenant_epoch, now() + interval '1 day' from facts)
+       select role from facts`,
+      [sessionId, person.id, person.tenantId],
+    );
+    const now = Math.floor(Date.now() / 1000);
+    const [iat, exp] = life.expired === true ? [now - 100, now - 1] : [now, now + 3600];
+    const claims = { tid: person.tenantId, role, sid: sessionId, iat, exp };
+    return jwt.sign(claims, this.service.settings.JWT_SECRET ?? "", {
+      algorithm: "HS256",
+      keyid: this.#keyId,
+      issuer: "records",
+      audience: "records-api",
+      subject: String(person.id),
+    });
+  }
+
+  /** One hash over all rows of all tables, but for the log of what was asked and the counters of how often. */
+  async checksum(): Promise<string> {
+    await this.jobsDone();
+    const tables = await this.sql<{ name: string }>(
+      `select format('%I.%I', schemaname, tablename) as name from pg_tables
+       where (schemaname = 'public' and tablename not in ('audit_entries', 'audit_heads', 'rate_limits', 'lockouts'))
+         or (schemaname, tablename) = ('graphile_worker', '_private_jobs') order by 1`,
+    );
+    const parts = tables.map(
+      ({ name }) =>
+        `select '${name} ' || coalesce(md5(string_agg(md5(t::text), '' order by md5(t::text))), '-') as sum from ${name} t`,
+    );
+    const sums = await this.sql<{ sum: string }>(parts.join(" union all "));
+    return sums.map(({ sum }) => sum).join("\n");
+  }
+
+  /** Mails are sent by jobs after the answer; a checksum is only worth something when none is under way. */
+  async jobsDone(): Promise<void> {
+    const deadline = performance.now() + 10_000;
+    while (performance.now() < deadline) {
+      const [left] = await this.sql<{ jobs: number }>(
+        "select count(*)::integer as jobs from graphile_worker._private_jobs",
+      );
+      if (left?.jobs === 0) return;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    throw new Error("jobs are still under way");
+  }
+
+  async stop(): Promise<void> {
+    this.wire.close();
+    await this.#owner.end();
+    await this.service.stop();
+  }
+}
