@@ -1,18 +1,9 @@
 // One line per request: who, what (the route's template, never the address with its query), how it ended, how long.
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { Logger } from "pino";
-import type { Caller } from "../shared/caller.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { GatewayRequest } from "./gateway-request.ts";
 
-interface Logged extends IncomingMessage {
-  requestId: string;
-  clientIp: string | null;
-  endpoint?: Endpoint;
-  caller?: Caller;
-  errorCode?: string;
-}
-
-export function accessLog(log: Logger): (request: Logged, response: ServerResponse) => void {
+export function accessLog(log: Logger): (request: GatewayRequest, response: ServerResponse) => void {
   const lines = log.child({ mod: "access" });
   return (request, response) => {
     const startedAt = performance.now();

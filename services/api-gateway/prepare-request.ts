@@ -1,6 +1,5 @@
 // From a request to the call of an action, in the order the answers are promised: too large (413), not signed in (401),
 // not allowed (403), then whatever is wrong with the parameters (422, by the action's own check on its node).
-import type { IncomingMessage } from "node:http";
 import type { Context } from "moleculer";
 import { assertAccess } from "../shared/access.ts";
 import { Caller, type Principal } from "../shared/caller.ts";
@@ -8,6 +7,7 @@ import { Unauthorized } from "../shared/errors.ts";
 import { assertOwnTenant } from "../shared/middleware.ts";
 import { parseQuery } from "../shared/params/query.ts";
 import type { Endpoint } from "./endpoint.ts";
+import type { GatewayRequest } from "./gateway-request.ts";
 import { readBody } from "./read-body.ts";
 
 export const bodyBytesMax = 1_048_576;
@@ -19,30 +19,21 @@ export interface Prepared {
   params: Record<string, unknown>;
 }
 
-export interface Facts {
-  requestId: string;
-  ip: string | null;
-  /** Told as soon as it is known, so that a refusal can be recorded under the right name. */
-  onCaller(caller: Caller): void;
-}
-
 export async function prepareRequest(
   ctx: Context,
   endpoint: Endpoint,
-  request: IncomingMessage,
-  pathParams: Record<string, unknown>,
-  facts: Facts,
+  request: GatewayRequest,
 ): Promise<Prepared> {
   const bytes = await readBody(request, bodyBytesMax);
-  const caller = await identify(ctx, endpoint, request, facts);
-  facts.onCaller(caller);
-  const { access } = endpoint.contract;
-  assertAccess(access, caller);
+  const caller = await identify(ctx, endpoint, request);
+  // Known from here on, so that a refusal is recorded under the right name.
+  request.caller = caller;
+  assertAccess(endpoint.contract.access, caller);
   const read = endpoint.takesBody ? endpoint.readBody(bytes, request.headers["content-type"]) : { body: {} };
   const search = request.url?.indexOf("?") ?? -1;
   const query = search < 0 ? {} : parseQuery(request.url?.slice(search + 1) ?? "");
   const body = "body" in read ? read.body : undefined;
-  const params = endpoint.gather({ path: pathParams, query, header: request.headers, body });
+  const params = endpoint.gather({ path: request.pathParams ?? {}, query, header: request.headers, body });
   assertOwnTenantUnlessInPath(endpoint, caller, params);
   if ("fault" in read) endpoint.refuse(params, read.fault, read.alone);
   return { caller, params };
@@ -57,16 +48,11 @@ function assertOwnTenantUnlessInPath(
   if (!Object.hasOwn(endpoint.contract.path ?? {}, "tenant_id")) assertOwnTenant(caller, params);
 }
 
-async function identify(
-  ctx: Context,
-  endpoint: Endpoint,
-  request: IncomingMessage,
-  facts: Facts,
-): Promise<Caller> {
+async function identify(ctx: Context, endpoint: Endpoint, request: GatewayRequest): Promise<Caller> {
   const base = {
     via: gateway,
-    requestId: facts.requestId,
-    ip: facts.ip,
+    requestId: request.requestId,
+    ip: request.clientIp,
     userAgent: request.headers["user-agent"]?.slice(0, 300) ?? null,
   };
   const anonymous = new Caller({ ...base, principal: { kind: "anonymous" } });

@@ -1,0 +1,19 @@
+// What hangs on an HTTP request while it is answered.
+import type { IncomingMessage } from "node:http";
+import type { Caller } from "../shared/caller.ts";
+import type { Endpoint } from "./endpoint.ts";
+
+export interface GatewayRequest extends IncomingMessage {
+  requestId: string;
+  clientIp: string | null;
+  /** Set once a route was found. */
+  endpoint?: Endpoint;
+  pathParams?: Record<string, unknown>;
+  /** Set once the token's holder is known. */
+  caller?: Caller;
+  /** The code of the error it was answered with, for the access log. */
+  errorCode?: string;
+  /** moleculer-web's: first what the path held, then what the action is called with. */
+  $params: Record<string, unknown> & { params?: Record<string, unknown> };
+  $alias?: { path: string; method: string };
+}

@@ -1,0 +1,61 @@
+// Writing answers.
+import type { ServerResponse } from "node:http";
+import type { Caller } from "../shared/caller.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import { toErrorResponse } from "./error-response.ts";
+import type { GatewayRequest } from "./gateway-request.ts";
+import { MethodNotAllowed } from "./routing.ts";
+
+export function sendJson(response: ServerResponse, status: number, body: string): void {
+  response.statusCode = status;
+  response.setHeader("Content-Type", "application/json; charset=utf-8");
+  response.setHeader("Content-Length", Buffer.byteLength(body));
+  response.end(body);
+}
+
+export function sendResult({ endpoint }: GatewayRequest, response: ServerResponse, result: unknown): void {
+  const status = endpoint?.route.status ?? 200;
+  if (endpoint?.contract.access.who !== "public") response.setHeader("Cache-Control", "no-store");
+  if (status !== 204) return sendJson(response, status, JSON.stringify(result ?? null));
+  response.statusCode = 204;
+  response.end();
+}
+
+/** Writes the audit entry of a refusal. */
+export type RecordRefusal = (
+  entry: { action: string; code: string; target_id?: string },
+  caller: Caller,
+) => Promise<unknown>;
+
+export async function sendError(
+  { log }: Runtime,
+  record: RecordRefusal,
+  request: GatewayRequest,
+  response: ServerResponse,
+  error: unknown,
+): Promise<void> {
+  if (response.headersSent || response.destroyed) return;
+  const { status, code, body, headers, noteworthy } = toErrorResponse(error);
+  request.errorCode = code;
+  if (noteworthy) log.error({ requestId: request.requestId, err: error }, "request failed");
+  if (status === 403) {
+    await recordRefusal(record, request, code).catch((failure: unknown) =>
+      log.error({ requestId: request.requestId, err: failure }, "refusal not recorded"),
+    );
+  }
+  if (error instanceof MethodNotAllowed) response.setHeader("Allow", error.allow);
+  // What is left of a body that was not read whole would be taken for the next request.
+  if (!request.complete) response.setHeader("Connection", "close");
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  response.setHeader("Cache-Control", "no-store");
+  sendJson(response, status, body);
+}
+
+/** A refusal of a signed-in user is an audit entry too, and it is written before it is told. */
+async function recordRefusal(record: RecordRefusal, request: GatewayRequest, code: string): Promise<void> {
+  const { caller, endpoint } = request;
+  if (caller?.principal.kind !== "user" || endpoint === undefined) return;
+  const named = Object.values(request.pathParams ?? {})[0];
+  const target = typeof named === "string" && /^\d{1,10}$/.test(named) ? { target_id: named } : {};
+  await record({ action: endpoint.contract.audits, code, ...target }, caller);
+}
