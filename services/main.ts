@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { ServiceBroker } from "moleculer";
 import { type Assembled, assemble } from "../moleculer.config.ts";
 import { announce } from "./announce.ts";
+import { fail } from "./fail.ts";
 import { seed } from "./seed.ts";
-import { ConfigError, readConfig } from "./shared/config.ts";
+import { readConfig } from "./shared/config.ts";
 import { StartError } from "./shared/embedded/start-error.ts";
 
 const stopMsMax = 30_000;
@@ -77,14 +78,4 @@ function stopper(broker: ServiceBroker, { runtime, flushLog }: Assembled): (exit
         process.exit(exitCode);
       });
   };
-}
-
-function fail(error: unknown): never {
-  const known = error instanceof StartError || error instanceof ConfigError;
-  process.stderr.write(known ? `${error.message}\n` : `The service could not start.\n${stackOf(error)}\n`);
-  process.exit(1);
-}
-
-function stackOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -5,10 +5,12 @@ import type { EntitySchema } from "@mikro-orm/core";
 import type { Logger } from "pino";
 import { setBusKey } from "./caller.ts";
 import type { Config } from "./config.ts";
+import { completeLogin } from "./database/application-login.ts";
 import { connect } from "./database/connect.ts";
 import type { Database } from "./database/database.ts";
 import { assertTenancyWall } from "./database/guard.ts";
 import { ensureDatabase, provision } from "./database/provision.ts";
+import { assertSchemaCurrent } from "./database/schema-age.ts";
 import { type DataDirectory, openDataDirectory } from "./embedded/data-directory.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "./embedded/postgres.ts";
 import { loadOrCreateSecrets } from "./embedded/secrets.ts";
@@ -111,9 +113,13 @@ export class Runtime {
     const { config } = this;
     if (config.databaseUrl !== undefined) {
       const url = await provision({ ownerUrl: config.databaseUrl, bootSecret });
-      return config.databaseAppUrl ?? url;
+      return config.databaseAppUrl === undefined ? url : completeLogin(config.databaseAppUrl, bootSecret);
     }
-    if (config.databaseAppUrl !== undefined) return config.databaseAppUrl;
+    if (config.databaseAppUrl !== undefined) {
+      const url = completeLogin(config.databaseAppUrl, bootSecret);
+      await assertSchemaCurrent(url);
+      return url;
+    }
     if (directory === undefined || password === undefined)
       throw new Error("the embedded database has no directory");
     const server = await this.#startEmbedded(directory, password, onFailure);

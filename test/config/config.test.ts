@@ -197,7 +197,11 @@ describe("rules between settings", () => {
     ],
     ["a demo with published sign-ins", { ...production, DEMO_MODE: "true" }, [/^DEMO_MODE in production/]],
     ["two listeners on one port", { PORT: "3000", HEALTH_PORT: "3000" }, [/must differ/]],
-    ["an application role without its owner", { DATABASE_APP_URL: database }, [/^DATABASE_APP_URL needs/]],
+    [
+      "a database that others migrate, with secrets of nobody else",
+      { DATABASE_APP_URL: "postgresql://db/records" },
+      [/^JWT_SECRET .+ when DATABASE_APP_URL is set without DATABASE_URL\.$/, /^BOOT_SECRET .+ must be set/],
+    ],
   ])("%s", (_, env, expected) => {
     const faults = faultsOf(env);
     expect(faults).toHaveLength(expected.length);
@@ -212,6 +216,10 @@ describe("rules between settings", () => {
     ],
     ["listeners on any free port", { PORT: "0", HEALTH_PORT: "0", METRICS_PORT: "0" }],
     ["a database of one's own outside production", { DATABASE_URL: database }],
+    [
+      "a database that others migrate",
+      { DATABASE_APP_URL: "postgresql://db/records", JWT_SECRET: jwt, BOOT_SECRET: boot },
+    ],
     [
       "a production gateway, which makes no administrator",
       { ...production, ADMIN_PASSWORD: "", SERVICES: "api-gateway" },

@@ -73,10 +73,10 @@ export interface RunningProcess {
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Runs `node services/start.ts` with exactly these settings (and PATH, HOME). */
-export function runProcess(env: Record<string, string>): RunningProcess {
+/** Runs `node services/start.ts` (or another program) with exactly these settings (and PATH, HOME). */
+export function runProcess(env: Record<string, string>, program = "services/start.ts"): RunningProcess {
   const { PATH = "", HOME = "" } = process.env;
-  const child = spawn(process.execPath, ["services/start.ts"], {
+  const child = spawn(process.execPath, [program], {
     cwd: root,
     env: { PATH, HOME, ...env },
     stdio: ["ignore", "pipe", "pipe"],

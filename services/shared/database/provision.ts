@@ -1,12 +1,13 @@
 // Makes a database ready for this version: migrations, the job queue's own schema, and the login the services work
 // as. Runs with the owner's URL under an advisory lock, so that any number of nodes may start together.
-import { hkdfSync } from "node:crypto";
 import { MikroORM } from "@mikro-orm/postgresql";
 import { Migrator } from "@mikro-orm/migrations";
 import { runMigrations } from "graphile-worker";
 import pg from "pg";
 import { migrations } from "../../../migrations/all.ts";
-import { StartError } from "../embedded/start-error.ts";
+import { applicationLogin, asApplication } from "./application-login.ts";
+import { openClient } from "./open-client.ts";
+import { schemaAge } from "./schema-age.ts";
 
 const lockKey = 7_206_512;
 
@@ -30,42 +31,15 @@ export async function ensureDatabase(serverUrl: string, database: string): Promi
 
 /** @returns the URL of the application's login, which owns nothing and sees only what the policies allow */
 export async function provision(options: ProvisionOptions): Promise<string> {
-  const owner = new pg.Client({ connectionString: options.ownerUrl, connectionTimeoutMillis: 10_000 });
-  try {
-    await owner.connect();
-  } catch (error) {
-    throw new StartError(`The database cannot be reached with DATABASE_URL: ${reasonOf(error)}.`);
-  }
+  const owner = await openClient(options.ownerUrl, "DATABASE_URL");
   try {
     await owner.query("select pg_advisory_lock($1)", [lockKey]);
-    if (await isBehind(owner)) await migrate(options.ownerUrl);
+    if ((await schemaAge(owner)) === "older") await migrate(options.ownerUrl);
     await prepareJobs(owner, options.ownerUrl);
     return await prepareLogin(owner, options);
   } finally {
     await owner.end();
   }
-}
-
-/** Passwords never appear in what the driver says; the first line is the whole reason. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return "unknown error";
-  const code = "code" in error && typeof error.code === "string" ? error.code : "";
-  return (error.message || code).split("\n")[0] ?? code;
-}
-
-async function isBehind(owner: pg.Client): Promise<boolean> {
-  const { rows } = await owner.query("select to_regclass('mikro_orm_migrations') is not null as exists");
-  if (rows[0].exists !== true) return true;
-  const done = await owner.query("select name from mikro_orm_migrations");
-  const names = new Set(done.rows.map((row: { name: string }) => row.name));
-  const known = new Set(migrations.map((migration) => migration.name));
-  const stranger = [...names].find((name) => !known.has(name));
-  if (stranger !== undefined) {
-    throw new StartError(
-      `The database was migrated by a newer version of this service (${stranger}): start that one.`,
-    );
-  }
-  return migrations.some((migration) => !names.has(migration.name));
 }
 
 async function migrate(ownerUrl: string): Promise<void> {
@@ -111,21 +85,17 @@ async function prepareJobs(owner: pg.Client, ownerUrl: string): Promise<void> {
 async function prepareLogin(owner: pg.Client, options: ProvisionOptions): Promise<string> {
   const { rows } = await owner.query("select current_database() as database");
   const database: string = rows[0].database;
-  const login = `${database}_login`;
-  const password = Buffer.from(
-    hkdfSync("sha256", options.bootSecret, database, "records application login v1", 32),
-  ).toString("base64url");
-  const name = pg.escapeIdentifier(login);
-  const exists = await owner.query("select from pg_roles where rolname = $1", [login]);
+  const login = applicationLogin(database, options.bootSecret);
+  const name = pg.escapeIdentifier(login.name);
+  const exists = await owner.query("select from pg_roles where rolname = $1", [login.name]);
   if (exists.rowCount === 0) {
     await owner.query(`create role ${name} login nosuperuser nobypassrls nocreaterole nocreatedb`);
     await owner.query(`grant records_app to ${name} with inherit true, set false`);
     await owner.query(`grant records_platform to ${name} with inherit false, set true`);
   }
-  await owner.query(`alter role ${name} password ${pg.escapeLiteral(password)}`);
+  await owner.query(`alter role ${name} password ${pg.escapeLiteral(login.password)}`);
   await owner.query(`grant connect on database ${pg.escapeIdentifier(database)} to ${name}`);
-  const url = new URL(options.ownerUrl.replace("@/", "@socket/"));
-  url.username = encodeURIComponent(login);
-  url.password = encodeURIComponent(password);
-  return url.href.replace("@socket/", "@/");
+  // So that a process without the owner's login can tell whether it has to wait for a migration.
+  await owner.query("grant select on mikro_orm_migrations to records_app, records_platform");
+  return asApplication(options.ownerUrl, login);
 }

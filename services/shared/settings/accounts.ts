@@ -12,9 +12,9 @@ export const accountSettings = {
   demoMode: setting(
     "DEMO_MODE",
     read.flag,
-    (textOf) => String(!isProduction(textOf) && textOf("DATABASE_URL") === undefined),
+    (textOf) => String(!isProduction(textOf) && !["DATABASE_URL", "DATABASE_APP_URL"].some(textOf)),
     "Seeds a demo tenant and prints its sign-ins",
-    "true without `DATABASE_URL` and outside production, else false",
+    "true without `DATABASE_URL`, without `DATABASE_APP_URL` and outside production, else false",
   ),
   demoPassword: {
     ...setting("DEMO_PASSWORD", read.password, publishedDemoPassword, "Password of all demo sign-ins"),

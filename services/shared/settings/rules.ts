@@ -17,20 +17,18 @@ export function isPublished(text: string): boolean {
  * their own fault already); `isGiven` tells whether a variable, or its `_FILE`, was set at all.
  */
 export function faultsBetween(values: Partial<Config>, isGiven: (name: string) => boolean): string[] {
-  return [
-    ...secretFaults(values, isGiven),
-    ...productionFaults(values, isGiven),
-    ...collisions(values, isGiven),
-  ];
+  return [...secretFaults(values, isGiven), ...productionFaults(values, isGiven), ...collisions(values)];
 }
 
-/** Processes that share a bus share their secrets, and production keeps its own: nothing is generated for them. */
+/** Processes that share a bus or a database share their secrets, and production keeps its own: none is generated. */
 function secretFaults(values: Partial<Config>, isGiven: (name: string) => boolean): string[] {
   const reason = values.production
     ? "in production"
     : isGiven("NATS_URL")
       ? "when NATS_URL is set"
-      : undefined;
+      : isGiven("DATABASE_APP_URL") && !isGiven("DATABASE_URL")
+        ? "when DATABASE_APP_URL is set without DATABASE_URL"
+        : undefined;
   if (reason === undefined) return [];
   const faults: string[] = [];
   for (const name of ["JWT_SECRET", "BOOT_SECRET"])
@@ -64,11 +62,7 @@ function productionFaults(values: Partial<Config>, isGiven: (name: string) => bo
   return faults;
 }
 
-function collisions(values: Partial<Config>, isGiven: (name: string) => boolean): string[] {
-  const faults: string[] = [];
+function collisions(values: Partial<Config>): string[] {
   const ports = [values.port, values.healthPort, values.metricsPort].filter((each) => each);
-  if (new Set(ports).size < ports.length) faults.push("PORT, HEALTH_PORT and METRICS_PORT must differ.");
-  if (isGiven("DATABASE_APP_URL") && !isGiven("DATABASE_URL"))
-    faults.push("DATABASE_APP_URL needs DATABASE_URL beside it.");
-  return faults;
+  return new Set(ports).size < ports.length ? ["PORT, HEALTH_PORT and METRICS_PORT must differ."] : [];
 }

@@ -78,7 +78,7 @@ export const runtimeSettings = {
   databaseAppUrl: secret(
     "DATABASE_APP_URL",
     read.databaseUrl,
-    "PostgreSQL login of the application role, which owns nothing and bypasses no policy",
+    "PostgreSQL for a process that does not migrate (see `npm run migrate`); without a login in it, the one derived from `BOOT_SECRET` is used",
     "derived from `DATABASE_URL`",
   ),
   databasePoolMax: setting(

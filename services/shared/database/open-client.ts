@@ -1,0 +1,36 @@
+// One connection outside the pool, for the work around the start; failing to get it is one sentence for the operator.
+import pg from "pg";
+import { propertyOf, StartError } from "../embedded/start-error.ts";
+
+const connectMsMax = 10_000;
+// https://www.postgresql.org/docs/18/errcodes-appendix.html: no such login or a wrong password, no such database
+const unknownToServer = new Set(["28000", "28P01", "3D000"]);
+
+/**
+ * @param setting the environment variable that `url` came from
+ * @throws StartError when the server cannot be reached or refuses the login
+ */
+export async function openClient(
+  url: string,
+  setting: "DATABASE_URL" | "DATABASE_APP_URL",
+): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectMsMax });
+  // A connection that breaks fails the statement under way; without a listener its `error` event would end the process.
+  client.on("error", () => {});
+  try {
+    await client.connect();
+  } catch (error) {
+    const unprepared =
+      setting === "DATABASE_APP_URL" && unknownToServer.has(String(propertyOf(error, "code")));
+    const hint = unprepared ? "; if this database is new, run `npm run migrate` first" : "";
+    throw new StartError(`The database cannot be reached with ${setting}: ${reasonOf(error)}${hint}.`);
+  }
+  return client;
+}
+
+/** Passwords never appear in what the driver says; the first line is the whole reason. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return "unknown error";
+  const code = "code" in error && typeof error.code === "string" ? error.code : "";
+  return (error.message || code).split("\n")[0] ?? code;
+}

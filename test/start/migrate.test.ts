@@ -1,0 +1,191 @@
+// Deployments in which the owner's login stays with one program: `services/migrate.ts` prepares the database and ends,
+// the services hold nothing but DATABASE_APP_URL and start only on what it has prepared.
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { existsSync } from "node:fs";
+import pg from "pg";
+import { applicationLogin, completeLogin } from "../../services/shared/database/application-login.ts";
+import {
+  addressOf,
+  callApi,
+  demoPassword,
+  eventually,
+  runProcess,
+  startDatabase,
+  type TestDatabase,
+  testSettings,
+} from "../support/service.ts";
+
+const start = "services/start.ts";
+const migrate = "services/migrate.ts";
+let database: TestDatabase;
+let owner: Record<string, string>;
+let application: Record<string, string>;
+let bootSecret: string;
+
+beforeAll(async () => {
+  database = await startDatabase();
+  const { DATABASE_URL = "", BOOT_SECRET = "", ...rest } = testSettings(database);
+  bootSecret = BOOT_SECRET;
+  owner = { DATABASE_URL, BOOT_SECRET };
+  application = { ...rest, BOOT_SECRET, DATABASE_APP_URL: DATABASE_URL.replace(/\/\/.*@/, "//") };
+}, 60_000);
+afterAll(() => database.stop());
+
+async function ended(env: Record<string, string>, program: string) {
+  const running = runProcess(env, program);
+  return { code: await running.exited, said: running.output().trimEnd().split("\n") };
+}
+
+describe("a login in a URL", () => {
+  const boot = "W6hTn1QyXo0SvIbKzGjMlPdFr3CuAi7R";
+  const { password } = applicationLogin("records", boot);
+  const as = `records_login:${password}@`;
+  it.each([
+    ["postgresql://db/records", `postgresql://${as}db/records`],
+    ["postgresql://db:6432/records?sslmode=require", `postgresql://${as}db:6432/records?sslmode=require`],
+    ["postgresql:///records?host=/run/postgresql", `postgresql://${as}/records?host=/run/postgresql`],
+    ["postgresql://%2Frun%2Fpostgresql/records", `postgresql://${as}%2Frun%2Fpostgresql/records`],
+  ])("is completed where there is none: %s", (url, completed) => {
+    expect(completeLogin(url, boot)).toBe(completed);
+  });
+  it.each([["postgresql://me@db/records"], ["postgresql://me:mine@db/records"]])(
+    "stays as it is: %s",
+    (url) => expect(completeLogin(url, boot)).toBe(url),
+  );
+  it("differs by database and by secret", () => {
+    expect(applicationLogin("other", boot).password).not.toBe(password);
+    expect(applicationLogin("records", `${boot}x`).password).not.toBe(password);
+  });
+});
+
+describe("before the database was prepared", () => {
+  it("a service that may not migrate says what has to be done first", async () => {
+    expect(await ended(application, start)).toEqual({
+      code: 1,
+      said: [
+        'The database cannot be reached with DATABASE_APP_URL: password authentication failed for user "records_login"; if this database is new, run `npm run migrate` first.',
+      ],
+    });
+  });
+  it.each([
+    ["the owner's login is not given", () => ({ BOOT_SECRET: bootSecret }), /^DATABASE_URL \(or .+\.$/],
+    ["the secret is not given", () => ({ DATABASE_URL: database.url }), /^BOOT_SECRET \(or .+\.$/],
+    ["a setting is wrong", () => ({ ...owner, DATABASE_URL: "mysql://x/y" }), /^DATABASE_URL must be .+\.$/],
+    ["nobody answers", () => ({ ...owner, DATABASE_URL: "postgresql://a:b@127.0.0.1:1/x" }), /ECONNREFUSED/],
+  ])("nothing is migrated when %s", async (_name, env, sentence) => {
+    expect(await ended(env(), migrate)).toEqual({ code: 1, said: [expect.stringMatching(sentence)] });
+    const { rows } = await database.owner.query("select to_regclass('users') as users");
+    expect(rows).toEqual([{ users: null }]);
+  });
+});
+
+describe("once it was prepared", () => {
+  const ready = "The database is ready for this version; its services work as records_login.";
+  it("two at a time and one again say the same single line, without the password, and leave no folder", async () => {
+    const settings = { ...owner, DATA_DIR: application["DATA_DIR"] ?? "", NODE_ENV: "production" };
+    const first = await Promise.all([ended(settings, migrate), ended(settings, migrate)]);
+    for (const each of [...first, await ended(settings, migrate)]) {
+      expect(each).toEqual({ code: 0, said: [ready] });
+    }
+    expect(existsSync(settings.DATA_DIR)).toBe(false);
+  }, 60_000);
+
+  it("a service without the owner's login starts on it and serves", async () => {
+    const running = runProcess(application);
+    try {
+      const url = await addressOf(running);
+      const body = { email: "admin@platform.example", subdomain: "platform", password: demoPassword };
+      expect((await callApi(url, "POST", "/api/auth/login", { body })).status).toBe(200);
+      const { rows } = await database.owner.query(
+        "select distinct usename from pg_stat_activity where application_name = 'records'",
+      );
+      expect(rows).toEqual([{ usename: "records_login" }]);
+    } finally {
+      expect(await running.stop()).toBe(0);
+    }
+  }, 60_000);
+
+  it("the application's login reads which migrations ran and may not change it", async () => {
+    const client = new pg.Client({
+      connectionString: completeLogin(application["DATABASE_APP_URL"] ?? "", bootSecret),
+    });
+    await client.connect();
+    try {
+      const { rows } = await client.query("select name from mikro_orm_migrations");
+      expect(rows.length).toBeGreaterThan(0);
+      for (const change of ["delete from mikro_orm_migrations", "create table mine (id integer)"]) {
+        await expect(client.query(change)).rejects.toThrow(/permission denied/);
+      }
+    } finally {
+      await client.end();
+    }
+  });
+
+  it("another BOOT_SECRET does not open the database", async () => {
+    const { code, said } = await ended({ ...application, BOOT_SECRET: `${bootSecret}x` }, start);
+    expect({ code, said }).toEqual({ code: 1, said: [expect.stringMatching(/authentication failed/)] });
+  });
+
+  it("a URL that names the owner is refused as it is elsewhere", async () => {
+    const { code, said } = await ended({ ...application, DATABASE_APP_URL: database.url }, start);
+    expect({ code, said }).toEqual({
+      code: 1,
+      said: [expect.stringMatching(/may bypass row-level security/)],
+    });
+  });
+});
+
+describe("a database of another age", () => {
+  async function withMigrations(change: string, undo: string, work: () => Promise<void>): Promise<void> {
+    await database.owner.query(change);
+    try {
+      await work();
+    } finally {
+      await database.owner.query(undo);
+    }
+  }
+  const renamed = (from: string, to: string) =>
+    `update mikro_orm_migrations set name = regexp_replace(name, '${from}', '${to}') where id = (select max(id) from mikro_orm_migrations)`;
+  const older =
+    "The database's schema is older than this program: run `npm run migrate` first, with the owner's login as DATABASE_URL.";
+
+  it.each([
+    [
+      "one migration is missing",
+      "create table kept as select * from mikro_orm_migrations; delete from mikro_orm_migrations where id = (select max(id) from mikro_orm_migrations)",
+      "insert into mikro_orm_migrations select * from kept on conflict do nothing; drop table kept",
+    ],
+    [
+      "the list may not be read",
+      "revoke select on mikro_orm_migrations from records_app, records_platform",
+      "grant select on mikro_orm_migrations to records_app, records_platform",
+    ],
+  ])("older: refused with one sentence when %s", async (_name, change, undo) => {
+    await withMigrations(change, undo, async () => {
+      expect(await ended(application, start)).toEqual({ code: 1, said: [older] });
+    });
+  });
+
+  it("newer: refused by services and by the migration alike", async () => {
+    await withMigrations(renamed("^", "9999-"), renamed("^9999-", ""), async () => {
+      for (const [env, program] of [
+        [application, start],
+        [owner, migrate],
+      ] as const) {
+        expect(await ended(env, program)).toEqual({
+          code: 1,
+          said: [expect.stringMatching(/^The database was migrated by a newer version .+ start that one\.$/)],
+        });
+      }
+    });
+  }, 60_000);
+
+  it("nothing of the refused starts is left connected", async () => {
+    await eventually(async () => {
+      const { rows } = await database.owner.query(
+        "select from pg_stat_activity where usename in ('records_login', 'postgres') and pid <> pg_backend_pid() and backend_type = 'client backend'",
+      );
+      return rows.length === 0;
+    });
+  });
+});
