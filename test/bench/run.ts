@@ -1,0 +1,56 @@
+// `npm run bench`: how fast the service is, each figure beside what it must reach. `npm run bench -- me list` runs
+// parts, `--quick` shortens the rounds. Starts everything it needs on loopback and stops it again, also on Ctrl-C.
+import { cpus, totalmem } from "node:os";
+import { takeCores } from "./cores.ts";
+import { list, me } from "./parts/against-bare.ts";
+import { hundred, million } from "./parts/growth.ts";
+import { latency } from "./parts/latency.ts";
+import { memory } from "./parts/memory.ts";
+import { policies } from "./parts/policies.ts";
+import { signIn } from "./parts/sign-in.ts";
+import { startUp } from "./parts/start-up.ts";
+import { say, summary } from "./report.ts";
+import { Stage } from "./stage.ts";
+
+const parts: Record<string, (stage: Stage) => Promise<void>> = {
+  "start-up": startUp,
+  memory,
+  me,
+  list,
+  "sign-in": signIn,
+  latency,
+  policies,
+  hundred,
+  million,
+};
+
+const words = process.argv.slice(2);
+const quick = words.includes("--quick");
+const wanted = words.filter((word) => !word.startsWith("--"));
+const unknown = wanted.filter((name) => !Object.hasOwn(parts, name));
+if (unknown.length > 0) {
+  process.stderr.write(`No such part: ${unknown.join(", ")}. There are ${Object.keys(parts).join(", ")}.\n`);
+  process.exit(2);
+}
+
+const cores = takeCores();
+const stage = await Stage.open(cores, quick);
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => void stage.close().then(() => process.exit(130)));
+}
+try {
+  const startedAt = performance.now();
+  say(
+    `${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}, PostgreSQL 18`,
+  );
+  say(`${cores.description}; load by ${stage.load.generator}; medians of ${stage.rounds} rounds in turn`);
+  for (const [name, run] of Object.entries(parts)) {
+    if (wanted.length === 0 || wanted.includes(name)) await run(stage);
+  }
+  const missed = summary();
+  say(
+    `${missed === 0 ? "None" : missed} missed; ${Math.round((performance.now() - startedAt) / 1000)} s in all.`,
+  );
+} finally {
+  await stage.close();
+}

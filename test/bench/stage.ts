@@ -1,0 +1,124 @@
+// Everything the parts of the bench share: one embedded PostgreSQL, databases on it, the service and the bare program
+// as processes of their own. What was opened is closed in reverse order, also when the bench is interrupted.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { startDatabase, type TestDatabase, testSettings } from "../support/service.ts";
+import type { Cores } from "./cores.ts";
+import { Load } from "./load.ts";
+import { type StartedProgram, startProgram } from "./program.ts";
+import { childProgram, stopTasks } from "./task.ts";
+
+export interface Scene {
+  database: string;
+  ownerUrl: string;
+  owner: pg.Client;
+  service: StartedProgram;
+  /** http://127.0.0.1:<port> */
+  url: string;
+  settings: Record<string, string>;
+}
+
+const ready = /API {3}http:\/\/[^:]+:(\d+)\/api/;
+
+export class Stage {
+  readonly cores: Cores;
+  /** Shorter rounds. */
+  readonly quick: boolean;
+  readonly load: Load;
+  readonly #folder: string;
+  readonly #closing: (() => Promise<void>)[] = [];
+  readonly #shared = new Map<string, Promise<unknown>>();
+  #server: TestDatabase | undefined;
+
+  private constructor(cores: Cores, quick: boolean, folder: string) {
+    this.cores = cores;
+    this.quick = quick;
+    this.#folder = folder;
+    this.load = new Load(cores, folder);
+  }
+
+  static async open(cores: Cores, quick: boolean): Promise<Stage> {
+    const folder = await mkdtemp(join(tmpdir(), "records-bench-"));
+    const stage = new Stage(cores, quick, folder);
+    stage.#closing.push(() => rm(folder, { recursive: true, force: true }));
+    stage.#server = await startDatabase("bench");
+    stage.#closing.push(() => stage.#server?.stop() ?? Promise.resolve());
+    return stage;
+  }
+
+  get rounds(): number {
+    return this.quick ? 3 : 5;
+  }
+
+  get roundSeconds(): number {
+    return this.quick ? 1 : 3;
+  }
+
+  get postgresId(): number {
+    return this.#opened.postgres.processId;
+  }
+
+  get #opened(): TestDatabase {
+    if (this.#server === undefined) throw new Error("the stage is not open");
+    return this.#server;
+  }
+
+  path(name: string): string {
+    return join(this.#folder, name);
+  }
+
+  /** Made by the first part that asks, and left standing for the others. */
+  shared<T>(name: string, make: () => Promise<T>): Promise<T> {
+    const made = this.#shared.get(name) ?? make();
+    this.#shared.set(name, made);
+    // The name stands for one type: each is asked for in one place only.
+    return made as Promise<T>;
+  }
+
+  /** A database of its own on the shared server, and the service on it, with its log in a file at the default level. */
+  async scene(database: string): Promise<Scene> {
+    const server = this.#opened;
+    await server.owner.query(`create database ${pg.escapeIdentifier(database)}`);
+    const ownerUrl = server.postgres.url(database);
+    const settings = testSettings({ url: ownerUrl, folder: this.path(database) });
+    const service = await this.startService(settings, `${database}.log`);
+    const owner = new pg.Client({ connectionString: ownerUrl });
+    await owner.connect();
+    this.#closing.push(() => owner.end());
+    return { database, ownerUrl, owner, service, url: `http://127.0.0.1:${service.captured}`, settings };
+  }
+
+  /** @param bothCores as on a machine that does nothing else, for the start-up's time */
+  async startService(
+    settings: Record<string, string>,
+    log: string,
+    bothCores = false,
+  ): Promise<StartedProgram> {
+    const plain = [process.execPath, "services/start.ts"] as const;
+    const command = bothCores ? this.cores.onBothCores(plain) : plain;
+    return this.#keep(await startProgram({ command, env: settings, outputFile: this.path(log) }, ready));
+  }
+
+  async startBare(ownerUrl: string): Promise<StartedProgram> {
+    const options = {
+      command: childProgram("bare.ts"),
+      env: { DATABASE_URL: ownerUrl, NODE_ENV: "production" },
+      outputFile: this.path("bare.log"),
+    };
+    return this.#keep(await startProgram(options, /bare (http:\S+)/));
+  }
+
+  #keep(program: StartedProgram): StartedProgram {
+    this.#closing.push(() => program.stop());
+    return program;
+  }
+
+  async close(): Promise<void> {
+    await stopTasks();
+    for (const close of this.#closing.splice(0).reverse()) {
+      await close().catch((error: unknown) => process.stderr.write(`closing failed: ${String(error)}\n`));
+    }
+  }
+}

@@ -1,0 +1,53 @@
+// Short-lived children that do one thing and print one line of JSON: load generators, the bare argon2 loop, the
+// policies' comparison. The job goes in as JSON on standard input.
+import { type ChildProcess, spawn } from "node:child_process";
+import { text } from "node:stream/consumers";
+import { root, stopChild } from "./program.ts";
+
+export interface RunningTask<Result> {
+  result: Promise<Result>;
+  /** Asks it to finish early (SIGTERM); the result still comes. */
+  finish(): void;
+}
+
+const running = new Set<ChildProcess>();
+
+export function startTask<Result>(
+  command: readonly [string, ...string[]],
+  job: unknown,
+): RunningTask<Result> {
+  const [program, ...args] = command;
+  const child = spawn(program, args, { cwd: root, stdio: ["pipe", "pipe", "inherit"], detached: true });
+  running.add(child);
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => resolve(code));
+  }).finally(() => running.delete(child));
+  child.stdin.on("error", () => {});
+  child.stdin.end(JSON.stringify(job));
+  const result = Promise.all([text(child.stdout), ended]).then(([printed, code]) => {
+    if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}`);
+    // Each of our children prints exactly the result its caller names.
+    return JSON.parse(printed) as Result;
+  });
+  return { result, finish: () => void child.kill("SIGTERM") };
+}
+
+export function runTask<Result>(command: readonly [string, ...string[]], job: unknown): Promise<Result> {
+  return startTask<Result>(command, job).result;
+}
+
+export async function stopTasks(): Promise<void> {
+  await Promise.all([...running].map(stopChild));
+}
+
+/** The command of a child program of this folder. */
+export function childProgram(file: string): readonly [string, string] {
+  return [process.execPath, `${import.meta.dirname}/${file}`];
+}
+
+/** In the child: the job. */
+export async function readJob<Job>(): Promise<Job> {
+  // Written by startTask of this bench, with the type its caller names.
+  return JSON.parse(await text(process.stdin)) as Job;
+}
