@@ -20,12 +20,12 @@ export interface WireRequest {
 
 const answerMsMax = 30_000;
 
-/** A client that keeps its connections; `close` it. */
+/** A client that keeps its connections; `close` it. There are enough of them that no request waits for one. */
 export class Wire {
   readonly #agent: Agent;
   readonly #port: number;
 
-  constructor(url: string, connectionsMax = 16) {
+  constructor(url: string, connectionsMax = 64) {
     this.#port = Number(new URL(url).port);
     this.#agent = new Agent({ keepAlive: true, maxSockets: connectionsMax });
   }
