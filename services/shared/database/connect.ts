@@ -2,9 +2,9 @@
 import { MikroORM } from "@mikro-orm/postgresql";
 import type { EntitySchema } from "@mikro-orm/core";
 import type pg from "pg";
+import { guardConnection } from "./broken-connection.ts";
 import { Database } from "./database.ts";
 import { scopeStatements } from "./scope.ts";
-import { boundSilence } from "./silence.ts";
 
 export interface ConnectOptions {
   url: string;
@@ -48,10 +48,7 @@ function databaseOf(url: string): string {
 
 /** Runs before the pool hands a new connection out, so that ScopedQuery may rely on both statements. */
 async function prepareConnection(client: pg.ClientBase): Promise<void> {
-  // The pool listens on idle connections only. One that breaks in the middle of a statement fails the statement;
-  // without a listener its `error` event would end the process.
-  client.on("error", () => {});
-  boundSilence(client);
+  guardConnection(client);
   const { tenant, platform } = scopeStatements;
   await client.query(
     `prepare ${tenant.name} as ${tenant.text}; prepare ${platform.name} as ${platform.text}`,
