@@ -66,6 +66,7 @@ interface NatsTransit {
 }
 
 function transitOf(broker: ServiceBroker): NatsTransit | undefined {
+  // The declared part and ours describe one object.
   return (broker.transit ?? undefined) as unknown as NatsTransit | undefined;
 }
 

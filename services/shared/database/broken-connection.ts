@@ -17,6 +17,7 @@ interface Driver {
 }
 
 export function guardConnection(client: pg.ClientBase): void {
+  // The declared part and ours describe one object.
   const driver = client as unknown as Driver;
   boundSilence(driver);
   // Also keeps the event from ending the process: the pool itself listens only while a connection is idle.
