@@ -1,6 +1,7 @@
 // The broker's configuration, for our own start and for Moleculer's runner alike. Reads the settings, makes the
 // process's runtime, and states every bound of the bus.
 import type { BrokerOptions } from "moleculer";
+import { busParts } from "./services/shared/bus-parts.ts";
 import { type Config, readConfig } from "./services/shared/config.ts";
 import { createLog } from "./services/shared/log.ts";
 import { recordsMiddleware } from "./services/shared/middleware.ts";
@@ -51,7 +52,7 @@ function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: str
     transit: { maxQueueSize: 5_000 },
     errorHandler: null,
     skipProcessEventRegistration: true,
-    middlewares: [recordsMiddleware(runtime, onFailure)],
+    middlewares: [recordsMiddleware(runtime, onFailure), busParts()],
   };
 }
 

@@ -1,0 +1,104 @@
+// A real nats-server for tests, on a free loopback port, with a login.
+import { describe, it } from "@jest/globals";
+import { type ChildProcess, spawn } from "node:child_process";
+import { accessSync, constants } from "node:fs";
+import { connect, createServer } from "node:net";
+import { join } from "node:path";
+import { eventually } from "./service.ts";
+
+const login = { user: "records", pass: "bus-login-of-tests" };
+
+function findServer(): string | undefined {
+  const folders = [...(process.env["PATH"] ?? "").split(":"), "/usr/sbin", "/usr/local/bin"];
+  return folders
+    .map((folder) => join(folder, "nats-server"))
+    .find((file) => {
+      try {
+        accessSync(file, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+}
+
+const program = findServer();
+
+/** A suite that needs nats-server: without one it is skipped, in so many words, except in CI, where that is a failure. */
+export function describeWithNats(name: string, body: () => void): void {
+  if (program !== undefined) return describe(name, body);
+  const inCi = process.env["CI"] === "true";
+  describe(`${name} (skipped: no nats-server on PATH)`, () => {
+    if (inCi) {
+      it("nats-server is on PATH", () => {
+        throw new Error("no nats-server on PATH");
+      });
+    } else it.skip("needs nats-server", () => {});
+  });
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
+}
+
+export interface NatsServer {
+  url: string;
+  /** Without the login. */
+  address: string;
+  login: { user: string; pass: string };
+  processId(): number;
+  /** SIGKILL; resolves when it has ended. */
+  kill(): Promise<void>;
+  /** Again on the same port. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** @param args more of nats-server's own, e.g. a configuration file */
+export async function startNats(args: readonly string[] = []): Promise<NatsServer> {
+  if (program === undefined) throw new Error("no nats-server on PATH");
+  const port = await freePort();
+  let child: ChildProcess | undefined;
+  const end = async (signal: NodeJS.Signals) => {
+    const ending = child;
+    child = undefined;
+    if (ending === undefined) return;
+    await new Promise((resolve) => {
+      ending.once("exit", resolve);
+      ending.kill(signal);
+    });
+  };
+  const start = async () => {
+    const auth = args.length === 0 ? ["--user", login.user, "--pass", login.pass] : args;
+    child = spawn(program, ["-a", "127.0.0.1", "-p", String(port), ...auth], { stdio: "ignore" });
+    await eventually(() => takesConnections(port));
+  };
+  await start();
+  const address = `127.0.0.1:${port}`;
+  return {
+    url: `nats://${login.user}:${login.pass}@${address}`,
+    address,
+    login,
+    processId: () => child?.pid ?? 0,
+    kill: () => end("SIGKILL"),
+    start,
+    stop: () => end("SIGTERM"),
+  };
+}
+
+function takesConnections(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    const answer = (taken: boolean) => {
+      socket.destroy();
+      resolve(taken);
+    };
+    socket.once("connect", () => answer(true));
+    socket.once("error", () => answer(false));
+  });
+}
