@@ -1,5 +1,6 @@
 // The HTTP server with its bounds. moleculer-web's own would keep half-sent requests open for minutes.
 import { createServer, type RequestListener, type Server } from "node:http";
+import { answerBrokenRequests, refusedForHost } from "./broken-request.ts";
 import { errorCode, StartError } from "../shared/embedded/start-error.ts";
 
 const limits = {
@@ -9,13 +10,21 @@ const limits = {
   connectionsCheckingInterval: 1_000,
   keepAliveTimeout: 65_000,
   maxHeaderSize: 16_384,
+  /** Seen to below, in our own words. */
+  requireHostHeader: false,
 };
 const connectionsMax = 10_000;
 const headersMax = 100;
 const drainMsMax = 10_000;
 
 export function createHttpServer(listener: RequestListener): Server {
-  const server = createServer(limits, listener);
+  const take: RequestListener = (request, response) => {
+    if (!refusedForHost(request, response)) listener(request, response);
+  };
+  const server = createServer(limits, take);
+  // An expectation we do not know is one we need not meet; Node would answer 417 without a word.
+  server.on("checkExpectation", take);
+  answerBrokenRequests(server);
   server.maxConnections = connectionsMax;
   server.maxHeadersCount = headersMax;
   return server;

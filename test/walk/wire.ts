@@ -108,6 +108,7 @@ const interim = /^HTTP\/1\.1 1\d\d [^\r]*\r\n(?:[^\r]+\r\n)*\r\n/;
 function isWhole(received: string): boolean {
   const text = received.replace(interim, "");
   const end = text.indexOf("\r\n\r\n");
+  if (end >= 0 && /^HTTP\/1\.\d 204/.test(text)) return true;
   const length = /\r\ncontent-length: *(\d+)/i.exec(text.slice(0, Math.max(end, 0)))?.[1];
   return end >= 0 && length !== undefined && text.length >= end + 4 + Number(length);
 }

@@ -1,0 +1,66 @@
+// What is no HTTP, or too long, or too slow in coming: Node refuses it before any handler of ours could, with an empty
+// body. Here it is refused in the words of all other refusals. Nothing of it is logged: it may be anything.
+import { randomUUID } from "node:crypto";
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
+import type { Duplex } from "node:stream";
+
+interface Refusal {
+  status: number;
+  code: string;
+  detail: string;
+}
+
+const malformed: Refusal = {
+  status: 400,
+  code: "malformed_request",
+  detail: "The request is not valid HTTP",
+};
+const refusals: Readonly<Record<string, Refusal>> = {
+  HPE_HEADER_OVERFLOW: { status: 431, code: "headers_too_large", detail: "The headers are too large" },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: malformed,
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, code: "request_timeout", detail: "The request came too slowly" },
+};
+
+function headersOf(bodyBytes: number): Record<string, string> {
+  return {
+    "Content-Type": "application/json; charset=utf-8",
+    "Content-Length": String(bodyBytes),
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "X-Request-Id": randomUUID(),
+    Connection: "close",
+  };
+}
+
+function bodyOf({ detail, code }: Refusal): string {
+  return JSON.stringify({ detail, code });
+}
+
+/** Answers what Node's parser and clocks refuse, and closes the connection. */
+export function answerBrokenRequests(server: Server): void {
+  server.on("clientError", (error: Error & { code?: string }, socket: Duplex) => {
+    // An answer that is under way on this connection would be broken by a second one; Node keeps it there.
+    const { _httpMessage: underWay } = socket as Duplex & { _httpMessage?: ServerResponse | null };
+    if (error.code === "ECONNRESET" || !socket.writable || underWay?.headersSent === true) {
+      socket.destroy(error);
+      return;
+    }
+    const refusal = refusals[error.code ?? ""] ?? malformed;
+    const body = bodyOf(refusal);
+    const lines = Object.entries(headersOf(Buffer.byteLength(body))).map(
+      ([name, value]) => `${name}: ${value}`,
+    );
+    const status = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`;
+    // Ending alone would wait for the other side to end too.
+    socket.end(`${[status, ...lines].join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
+  });
+}
+
+/** HTTP/1.1 demands a Host; @returns whether its absence has been answered */
+export function refusedForHost(request: IncomingMessage, response: ServerResponse): boolean {
+  if (request.headers.host !== undefined || request.httpVersion === "1.0") return false;
+  const body = bodyOf(malformed);
+  response.writeHead(malformed.status, headersOf(Buffer.byteLength(body)));
+  response.end(body);
+  return true;
+}
