@@ -42,6 +42,17 @@ export async function verifyAudit(call: Call<{ tenant_id?: number | null | undef
     if (performance.now() > deadline)
       throw new Unavailable("busy", "The log is too long to be verified just now", 60);
   }
-  const whole = last.hash === end.hash;
-  return { ok: whole, checked: last.seq, first_bad_seq: whole ? null : last.seq };
+  const bad = last.hash === end.hash ? await strayEntry(call, scope) : last.seq;
+  return { ok: bad === null, checked: last.seq, first_bad_seq: bad };
+}
+
+/** An entry before the first or behind the head. One statement, so that entries written meanwhile are not taken for one. */
+async function strayEntry(call: Call<unknown>, scope: { tenantId: number }): Promise<number | null> {
+  const stray = await call.db.readOne<{ seq: string | null }>(scope, {
+    name: "audit.stray",
+    text: `select min(seq) as seq from audit_entries where tenant_id = $1
+      and (seq < 1 or seq > coalesce((select seq from audit_heads where tenant_id = $1), 0))`,
+    values: [scope.tenantId],
+  });
+  return stray?.seq == null ? null : Number(stray.seq);
 }

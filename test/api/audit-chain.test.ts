@@ -1,0 +1,323 @@
+// The audit log as evidence: tampering is found, the application's login cannot tamper, and every change stands or
+// falls with its entry and its event.
+import { hkdfSync } from "node:crypto";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import pg from "pg";
+import { traceOf } from "../support/journal.ts";
+import { type Answer, startService, type TestService } from "../support/service.ts";
+import { makeClinic, makeDepartment, makeUser } from "../support/tenancy.ts";
+
+let service: TestService;
+let superadmin: string;
+let clinic: Awaited<ReturnType<typeof makeClinic>>;
+beforeAll(async () => {
+  service = await startService();
+  superadmin = await service.signIn("superadmin");
+  clinic = await makeClinic(service, superadmin);
+  for (let i = 0; i < 6; i++) await makeDepartment(service, clinic.token);
+});
+afterAll(() => service.stop());
+
+const verify = (token = clinic.token, query = ""): Promise<Answer> =>
+  service.call("GET", `/api/admin/audit/verify${query}`, { token });
+const total = async (): Promise<number> =>
+  (await service.call("GET", "/api/admin/audit?limit=1", { token: clinic.token })).body.total;
+
+describe("verify", () => {
+  it("an untouched log is whole, for every tenant, however long", async () => {
+    expect((await verify()).body).toEqual({ ok: true, checked: await total(), first_bad_seq: null });
+    const tenants = await service.call("GET", "/api/admin/tenants", { token: superadmin });
+    for (const { id } of tenants.body) {
+      expect((await verify(superadmin, `?tenant_id=${id}`)).body).toMatchObject({ ok: true });
+    }
+    expect((await verify(superadmin)).body.ok).toBe(true);
+  });
+
+  it("a log of more than one batch", async () => {
+    const own = await makeClinic(service, superadmin);
+    await service.database.owner.query(
+      `insert into audit_entries (tenant_id, action, outcome, changes)
+       select $1, 'test.bulk', 'ok', ('{"n":' || n || '}')::json from generate_series(1, 2500) n`,
+      [own.id],
+    );
+    const { body } = await verify(own.token);
+    expect(body).toMatchObject({ ok: true, first_bad_seq: null });
+    expect(body.checked).toBeGreaterThan(2500);
+  });
+
+  it("stays true while entries are being written", async () => {
+    const writes = Array.from({ length: 30 }, () => makeDepartment(service, clinic.token));
+    const answers = await Promise.all(Array.from({ length: 10 }, () => verify()));
+    expect(answers.map(({ body }) => body.ok)).toEqual(answers.map(() => true));
+    await Promise.all(writes);
+    expect((await verify()).body.ok).toBe(true);
+  });
+
+  it("an unknown tenant has nothing to be wrong", async () => {
+    const { body } = await verify(superadmin, "?tenant_id=2000000000");
+    expect(body).toEqual({ ok: true, checked: 0, first_bad_seq: null });
+  });
+
+  it.each(["0", "x", "2147483648"])("the tenant %s is 422", async (id) => {
+    expect((await verify(superadmin, `?tenant_id=${id}`)).status).toBe(422);
+  });
+});
+
+describe("tampering by the database's owner, triggers switched off, is found", () => {
+  const { owner } = { owner: () => service.database.owner };
+  // Each forgery is undone by the copy: the owner keeps the log as it was.
+  beforeEach(async () => {
+    await owner().query("create table kept as select * from audit_entries where tenant_id = " + clinic.id);
+    await owner().query("create table kept_head as select * from audit_heads where tenant_id = " + clinic.id);
+    await owner().query("set session_replication_role = replica");
+  });
+  afterEach(async () => {
+    await owner().query("delete from audit_entries where tenant_id = $1", [clinic.id]);
+    await owner().query("insert into audit_entries overriding system value select * from kept");
+    await owner().query(
+      "update audit_heads h set seq = k.seq, hash = k.hash from kept_head k where h.tenant_id = k.tenant_id",
+    );
+    await owner().query("drop table kept; drop table kept_head; reset session_replication_role");
+    expect((await verify()).body.ok).toBe(true);
+  });
+
+  const forge = (sql: string) => owner().query(sql.replaceAll("$tenant", String(clinic.id)));
+  it.each([
+    ["action", "action = 'user.unblock'"],
+    ["user", "user_id = 1"],
+    ["outcome", "outcome = 'denied'"],
+    ["target", "target_id = '999999'"],
+    ["changes", `changes = '{"name":"other"}'`],
+    ["time", "created_at = created_at + interval '1 millisecond'"],
+    ["address", "ip = '10.0.0.1'"],
+    ["request id", "request_id = 'another-request'"],
+    ["hash", "hash = sha256('x')"],
+    ["previous hash", "prev_hash = sha256('x')"],
+    ["id", "id = default"],
+  ])("an altered %s", async (_what, change) => {
+    await forge(`update audit_entries set ${change} where tenant_id = $tenant and seq = 4`);
+    expect((await verify()).body).toEqual({ ok: false, checked: 3, first_bad_seq: 4 });
+  });
+
+  it("an altered entry with a hash made to fit", async () => {
+    await forge("update audit_entries set outcome = 'error' where tenant_id = $tenant and seq = 4");
+    await forge(`update audit_entries e set hash = sha256(prev_hash || convert_to(audit_canonical(e), 'UTF8'))
+      where tenant_id = $tenant and seq = 4`);
+    expect((await verify()).body).toEqual({ ok: false, checked: 4, first_bad_seq: 5 });
+  });
+
+  it.each([1, 4])("a removed entry, the %d.", async (seq) => {
+    await forge(`delete from audit_entries where tenant_id = $tenant and seq = ${seq}`);
+    expect((await verify()).body).toEqual({ ok: false, checked: seq - 1, first_bad_seq: seq });
+  });
+
+  it("a removed entry with the numbers closed up", async () => {
+    await forge("delete from audit_entries where tenant_id = $tenant and seq = 4");
+    await forge("update audit_entries set seq = -seq where tenant_id = $tenant and seq > 4");
+    await forge("update audit_entries set seq = -seq - 1 where tenant_id = $tenant and seq < 0");
+    expect((await verify()).body).toEqual({ ok: false, checked: 3, first_bad_seq: 4 });
+  });
+
+  it("two entries in each other's place", async () => {
+    await forge("update audit_entries set seq = -5 where tenant_id = $tenant and seq = 4");
+    await forge("update audit_entries set seq = 4 where tenant_id = $tenant and seq = 5");
+    await forge("update audit_entries set seq = 5 where tenant_id = $tenant and seq = -5");
+    expect((await verify()).body).toEqual({ ok: false, checked: 3, first_bad_seq: 4 });
+  });
+
+  it("a cut tail", async () => {
+    const all = (await verify()).body.checked;
+    await forge("delete from audit_entries where tenant_id = $tenant and seq > 5");
+    expect((await verify()).body).toEqual({ ok: false, checked: 5, first_bad_seq: 6 });
+    expect(all).toBeGreaterThan(6);
+  });
+
+  it("a log that is gone altogether", async () => {
+    await forge("delete from audit_entries where tenant_id = $tenant");
+    expect((await verify()).body).toEqual({ ok: false, checked: 0, first_bad_seq: 1 });
+  });
+
+  const copy = (seq: string) => `insert into audit_entries
+    (tenant_id, seq, user_id, action, outcome, prev_hash, hash)
+    select tenant_id, ${seq}, user_id, 'user.forged', outcome, prev_hash, hash from audit_entries
+    where tenant_id = $tenant and seq = 4`;
+
+  it("an inserted entry, with the others moved up", async () => {
+    await forge("update audit_entries set seq = -seq where tenant_id = $tenant and seq > 4");
+    await forge(copy("5"));
+    await forge("update audit_entries set seq = -seq + 1 where tenant_id = $tenant and seq < 0");
+    expect((await verify()).body).toEqual({ ok: false, checked: 4, first_bad_seq: 5 });
+  });
+
+  it("an entry put before the first", async () => {
+    await forge(copy("0"));
+    expect((await verify()).body).toMatchObject({ ok: false, first_bad_seq: 0 });
+  });
+
+  it("a log whose head is gone", async () => {
+    await forge("delete from audit_heads where tenant_id = $tenant");
+    expect((await verify()).body).toEqual({ ok: false, checked: 0, first_bad_seq: 1 });
+    await forge("insert into audit_heads select * from kept_head");
+  });
+
+  it("an entry put behind the last", async () => {
+    const { checked } = (await verify()).body;
+    await forge(copy(String(checked + 1)));
+    expect((await verify()).body).toEqual({ ok: false, checked, first_bad_seq: checked + 1 });
+  });
+
+  it("another tenant's log is not touched by it", async () => {
+    await forge("delete from audit_entries where tenant_id = $tenant and seq = 2");
+    const demo = await service.signIn("admin");
+    expect((await verify(demo)).body.ok).toBe(true);
+  });
+});
+
+describe("the application's own login", () => {
+  let login: pg.Client;
+  beforeAll(async () => {
+    const url = new URL(service.database.url);
+    const database = url.pathname.slice(1);
+    const derived = hkdfSync(
+      "sha256",
+      service.settings.BOOT_SECRET ?? "",
+      database,
+      "records application login v1",
+      32,
+    );
+    url.username = `${database}_login`;
+    url.password = Buffer.from(derived).toString("base64url");
+    login = new pg.Client({ connectionString: url.href });
+    await login.connect();
+  });
+  afterAll(() => login.end());
+
+  const scopes = {
+    tenant: () => login.query("select set_config('app.tenant_id', $1, false)", [String(clinic.id)]),
+    platform: () => login.query("set role records_platform"),
+  };
+
+  it.each(["tenant", "platform"] as const)(
+    "in the %s scope can neither change nor delete an entry",
+    async (scope) => {
+      await scopes[scope]();
+      for (const statement of [
+        "update audit_entries set action = 'user.forged'",
+        "delete from audit_entries",
+        "truncate audit_entries",
+        "update audit_heads set seq = 0",
+        "delete from audit_heads",
+        "truncate audit_heads",
+        "insert into audit_heads values (424242, 7, '\\x00')",
+        "alter table audit_entries disable trigger all",
+        "drop table audit_entries",
+        "set session_replication_role = replica",
+        "update events set kind = 'user.forged'",
+      ]) {
+        await expect(login.query(statement)).rejects.toThrow(/permission denied|must be owner/);
+      }
+      await login.query("reset role");
+      expect((await verify()).body.ok).toBe(true);
+    },
+  );
+
+  it("even with the owner's rights an entry is not changed by a plain statement", async () => {
+    const { owner } = service.database;
+    for (const statement of [
+      "update audit_entries set action = 'user.forged'",
+      "delete from audit_entries",
+      "truncate audit_entries",
+      "delete from audit_heads",
+      "truncate audit_heads",
+    ]) {
+      await expect(owner.query(statement)).rejects.toThrow(/append-only/);
+    }
+  });
+
+  it("cannot choose number, time or hashes of an entry it inserts", async () => {
+    await scopes.tenant();
+    const { rows } = await login.query(
+      `insert into audit_entries (tenant_id, seq, action, outcome, created_at, prev_hash, hash)
+       values ($1, 7, 'test.forged', 'ok', '2001-01-01', '\\x00', '\\x00') returning seq, created_at`,
+      [clinic.id],
+    );
+    expect(Number(rows[0].seq)).toBe(await total());
+    expect(rows[0].created_at.getUTCFullYear()).toBeGreaterThan(2020);
+    expect((await verify()).body.ok).toBe(true);
+  });
+
+  it("cannot write into another tenant's log", async () => {
+    await scopes.tenant();
+    const other = "insert into audit_entries (tenant_id, action, outcome) values ($1, 'test.foreign', 'ok')";
+    await expect(login.query(other, [clinic.id + 1])).rejects.toThrow(/row-level security/);
+  });
+});
+
+describe("one transaction", () => {
+  const { owner } = { owner: () => service.database.owner };
+  const rows = async (table: string): Promise<number> =>
+    (await owner().query(`select count(*)::integer as n from ${table}`)).rows[0].n;
+  const post = (): Promise<Answer> =>
+    service.call("POST", "/api/admin/departments", { token: clinic.token, body: { name: "Never" } });
+
+  it.each([
+    ["entry", "audit_entries", "action <> 'department.create'"],
+    ["event", "events", "kind <> 'department.created'"],
+  ])("a change whose %s cannot be written is no change", async (_what, table, rule) => {
+    await owner().query(`alter table ${table} add constraint refused check (${rule}) not valid`);
+    try {
+      const before = await rows("departments");
+      const trace = await traceOf(service, async () => {
+        const answer = await post();
+        expect(answer.status).toBe(500);
+        expect(answer.body).toEqual({ detail: "Internal error", code: "internal_error" });
+      });
+      expect(trace).toEqual({ entries: [], events: [] });
+      expect(await rows("departments")).toBe(before);
+    } finally {
+      await owner().query(`alter table ${table} drop constraint refused`);
+    }
+    expect((await post()).status).toBe(201);
+    expect((await verify()).body.ok).toBe(true);
+  });
+
+  it("changes that are refused leave neither entry nor event, but a refusal by role is an entry", async () => {
+    const ward = await makeDepartment(service, clinic.token);
+    const user = await makeUser(service, clinic.token, { department_id: ward.id });
+    const token = clinic.token;
+    const call = (method: string, path: string, body?: unknown) =>
+      service.call(method, path, { token, body });
+    const { entries, events } = await traceOf(service, async () => {
+      const answers = [
+        await call("DELETE", `/api/admin/departments/${ward.id}`),
+        await call("PUT", `/api/admin/departments/${ward.id}`, { head_doctor_id: user.id }),
+        await call("POST", "/api/admin/users", { email: "x" }),
+        await call("POST", `/api/admin/users/${clinic.admin.id}/block`),
+        await call("DELETE", "/api/admin/users/2000000000"),
+        await call("PUT", `/api/admin/users/${user.id}/role`, { role: "superadmin" }),
+      ];
+      expect(answers.map(({ status }) => status)).toEqual([409, 422, 422, 409, 404, 403]);
+    });
+    expect(entries).toMatchObject([
+      {
+        action: "user.set_role",
+        outcome: "denied",
+        target_id: String(user.id),
+        changes: { code: "role_too_high" },
+      },
+    ]);
+    expect(events).toEqual([]);
+  });
+
+  it("a hundred changes at once leave a hundred entries, a hundred events, and no gap", async () => {
+    const { entries, events } = await traceOf(service, async () => {
+      await Promise.all(Array.from({ length: 100 }, () => makeDepartment(service, clinic.token)));
+    });
+    expect(entries.map(({ action }) => action)).toEqual(entries.map(() => "department.create"));
+    expect([entries.length, events.length]).toEqual([100, 100]);
+    const told = events.map(({ payload }) => Number(payload.department_id)).sort();
+    const noted = entries.map(({ target_id: id }) => Number(id)).sort();
+    expect(told).toEqual(noted);
+    expect((await verify()).body).toEqual({ ok: true, checked: await total(), first_bad_seq: null });
+  });
+});
