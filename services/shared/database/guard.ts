@@ -1,17 +1,29 @@
-// Refuses to serve on a database whose second wall is not standing: the login must own nothing and bypass nothing,
-// every table with tenant rows must force row-level security, and a foreign row must really be invisible.
+// Refuses to serve on a database whose second wall is not standing: the login must own nothing and bypass nothing, nor
+// be able to become someone who does; every table with tenant rows must force row-level security and show this login
+// one tenant's rows by exactly one policy; no view may look past it; and a foreign row must really be invisible.
 import { StartError } from "../embedded/start-error.ts";
-import { platform } from "./scope.ts";
 import type { Database } from "./database.ts";
+import { platform } from "./scope.ts";
 
-const noTenant = 0;
+const nobody = { tenantId: 0 };
 
 export async function assertTenancyWall(database: Database): Promise<void> {
-  const scope = { tenantId: noTenant };
-  const role = await database.readOne<{ name: string; privileged: boolean; owned: number }>(scope, {
-    text: `select current_user as name, rolsuper or rolbypassrls as privileged,
-      (select count(*)::integer from pg_class where relowner = r.oid) as owned
-      from pg_roles r where rolname = current_user`,
+  await assertPlainLogin(database);
+  const unforced = await namesOf(database, unforcedTables);
+  if (unforced !== "") throw new StartError(`Row-level security is not forced on ${unforced}.`);
+  const altered = await namesOf(database, alteredPolicies);
+  if (altered !== "")
+    throw new StartError(`The policy that shows one tenant's rows is not as it was on ${altered}.`);
+  const views = await namesOf(database, ownersViews);
+  if (views !== "") throw new StartError(`Row-level security does not reach through ${views}.`);
+  await assertForeignRowInvisible(database);
+}
+
+async function assertPlainLogin(database: Database): Promise<void> {
+  const role = await database.readOne<{ name: string; privileged: boolean; owns: boolean }>(nobody, {
+    text: `select current_user as name,
+      exists (select from pg_roles r where (r.rolsuper or r.rolbypassrls) and pg_has_role(r.oid, 'member')) as privileged,
+      exists (select from pg_class c where pg_has_role(c.relowner, 'member')) as owns`,
     values: [],
   });
   if (role === undefined || role.privileged) {
@@ -19,31 +31,38 @@ export async function assertTenancyWall(database: Database): Promise<void> {
       `The database login ${role?.name ?? "?"} may bypass row-level security: use one that may not.`,
     );
   }
-  if (role.owned > 0)
-    throw new StartError(`The database login ${role.name} owns tables: use one that owns none.`);
-  const open = await database.read<{ name: string }>(scope, {
-    text: `select c.relname as name from pg_class c
-      where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace
-        and (c.relname = 'tenants' or exists (select from pg_attribute a
-          where a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped))
-        and not (c.relrowsecurity and c.relforcerowsecurity)`,
-    values: [],
-  });
-  if (open.length > 0) {
-    throw new StartError(
-      `Row-level security is not forced on ${open.map((table) => table.name).join(", ")}.`,
-    );
-  }
-  await assertForeignRowInvisible(database);
+  if (role.owns) throw new StartError(`The database login ${role.name} owns tables: use one that owns none.`);
 }
 
+async function namesOf(database: Database, text: string): Promise<string> {
+  const found = await database.read<{ name: string }>(nobody, { text, values: [] });
+  return found.map(({ name }) => name).join(", ");
+}
+
+const tenantTables = `select c.oid, c.relname as name, c.relrowsecurity and c.relforcerowsecurity as forced,
+    case c.relname when 'tenants' then 'id' else 'tenant_id' end as tenant_column
+  from pg_class c where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace
+    and (c.relname = 'tenants' or exists (select from pg_attribute a
+      where a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped))`;
+
+const unforcedTables = `select name from (${tenantTables}) t where not forced order by name`;
+
+/** Policies are joined by OR, so one more, however narrow it looks, could open a table. */
+const alteredPolicies = `select name from (${tenantTables}) t where (
+    select array_agg(p.polpermissive and p.polcmd = '*' and p.polwithcheck is null
+      and pg_get_expr(p.polqual, p.polrelid) = format('(%I = ( SELECT app_tenant() AS app_tenant))', t.tenant_column))
+    from pg_policy p where p.polrelid = t.oid and exists (
+      select from unnest(p.polroles) holder where holder = 0 or pg_has_role(holder, 'usage'))
+  ) is distinct from array[true] order by name`;
+
+/** Such a view reads with its owner's rights. */
+const ownersViews = `select relname as name from pg_class where relnamespace = 'public'::regnamespace
+    and (relkind = 'm' or relkind = 'v' and not coalesce(reloptions @> '{security_invoker=true}', false)) order by relname`;
+
 async function assertForeignRowInvisible(database: Database): Promise<void> {
-  const count = "select count(*)::integer as rows from (select from tenants limit 1) sample";
-  const all = await database.readOne<{ rows: number }>(platform, { text: count, values: [] });
-  const foreign = await database.readOne<{ rows: number }>(
-    { tenantId: noTenant },
-    { text: count, values: [] },
-  );
+  const text = "select count(*)::integer as rows from (select from tenants limit 1) sample";
+  const all = await database.readOne<{ rows: number }>(platform, { text, values: [] });
+  const foreign = await database.readOne<{ rows: number }>(nobody, { text, values: [] });
   if (foreign?.rows !== 0) throw new StartError("Rows of another tenant are visible to the database login.");
   if (all === undefined) throw new StartError("The platform scope cannot read the tenants.");
 }

@@ -1,0 +1,92 @@
+// A provisioned database with some tenants in it, for tests of the wall beneath the services: no service runs here.
+import pg from "pg";
+import { connect, type Connected } from "../../services/shared/database/connect.ts";
+import { provision } from "../../services/shared/database/provision.ts";
+import { startDatabase, type TestDatabase, testSettings } from "../support/service.ts";
+
+export interface Scene {
+  database: TestDatabase;
+  /** As whom the services work. */
+  appUrl: string;
+  /** The owner, a superuser: sees everything. */
+  owner: pg.Client;
+  connected: Connected;
+  stop(): Promise<void>;
+}
+
+export async function openScene(poolMax = 10): Promise<Scene> {
+  const database = await startDatabase();
+  const appUrl = await provision({
+    ownerUrl: database.url,
+    bootSecret: testSettings(database).BOOT_SECRET ?? "",
+  });
+  const connected = await connect({ url: appUrl, poolMax, entities: [], statementTimeoutMs: 5_000 });
+  return {
+    database,
+    appUrl,
+    owner: database.owner,
+    connected,
+    async stop() {
+      await connected.close();
+      await database.stop();
+    },
+  };
+}
+
+export interface Filled {
+  tenantId: number;
+  departmentId: number;
+  doctorId: number;
+}
+
+/** A tenant with at least one row in every table that has tenant rows. */
+export async function fillTenant(owner: pg.Client, subdomain: string): Promise<Filled> {
+  const one = async (text: string, values: unknown[]): Promise<number> =>
+    (await owner.query(text, values)).rows[0].id;
+  const tenantId = await one("insert into tenants (name, subdomain) values ('A Clinic', $1) returning id", [
+    subdomain,
+  ]);
+  const departmentId = await one(
+    "insert into departments (tenant_id, name) values ($1, 'Unit') returning id",
+    [tenantId],
+  );
+  const doctorId = await one(
+    `insert into users (tenant_id, department_id, email, full_name, role, approved_at, password_hash)
+     values ($1, $2, 'doctor@people.example', 'A Doctor', 'doctor', now(), '-') returning id`,
+    [tenantId, departmentId],
+  );
+  const ids = [tenantId, doctorId];
+  await owner.query("insert into preferences (tenant_id, user_id, theme) values ($1, $2, 'dark')", ids);
+  await owner.query(
+    `insert into sessions (id, tenant_id, user_id, user_epoch, tenant_epoch, expires_at)
+     values (gen_random_uuid(), $1, $2, 0, 0, now() + interval '1 day')`,
+    ids,
+  );
+  await owner.query(
+    `insert into mail_tokens (tenant_id, user_id, kind, token_hash, expires_at)
+     values ($1, $2, 'verify_email', sha256(convert_to($3, 'UTF8')), now() + interval '1 day')`,
+    [...ids, subdomain],
+  );
+  await owner.query("insert into lockouts (tenant_id, email, state) values ($1, 'a@b.example', 'null')", [
+    tenantId,
+  ]);
+  await owner.query(
+    "insert into audit_entries (tenant_id, action, outcome) values ($1, 'user.create', 'ok')",
+    [tenantId],
+  );
+  await owner.query("insert into events (tenant_id, kind, payload) values ($1, 'user.created', '{}')", [
+    tenantId,
+  ]);
+  return { tenantId, departmentId, doctorId };
+}
+
+/** Every table with tenant rows and the column that says whose they are; from the catalogue, so none is forgotten. */
+export async function tenantTables(owner: pg.Client): Promise<{ name: string; column: string }[]> {
+  const { rows } = await owner.query(
+    `select c.relname as name, case c.relname when 'tenants' then 'id' else 'tenant_id' end as column
+     from pg_class c where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace
+       and (c.relname = 'tenants' or exists (select from pg_attribute a
+         where a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped)) order by 1`,
+  );
+  return rows;
+}

@@ -1,0 +1,149 @@
+// The second wall, asked directly: as the login that the services use, without any filter of theirs.
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import pg from "pg";
+import { platform } from "../../services/shared/database/scope.ts";
+import { type Filled, fillTenant, openScene, type Scene, tenantTables } from "./scene.ts";
+
+let scene: Scene;
+let ours: Filled;
+let theirs: Filled;
+let tables: { name: string; column: string }[];
+
+beforeAll(async () => {
+  scene = await openScene();
+  ours = await fillTenant(scene.owner, "ours");
+  theirs = await fillTenant(scene.owner, "theirs");
+  tables = await tenantTables(scene.owner);
+});
+afterAll(() => scene.stop());
+
+const expected = [
+  "audit_entries",
+  "audit_heads",
+  "departments",
+  "events",
+  "lockouts",
+  "mail_tokens",
+  "preferences",
+  "sessions",
+  "tenants",
+  "user_counts",
+  "users",
+];
+
+it("the catalogue names at least the tables we know", () => {
+  expect(tables.map(({ name }) => name)).toEqual(expect.arrayContaining(expected));
+});
+
+it("every table with tenant rows forces row-level security, and none of them belongs to the login", async () => {
+  const { rows } = await scene.owner.query(
+    `select relname, relrowsecurity and relforcerowsecurity as forced, relowner::regrole::text as owner
+     from pg_class where relnamespace = 'public'::regnamespace and relname = any($1) order by relname`,
+    [tables.map(({ name }) => name)],
+  );
+  expect(rows).toHaveLength(tables.length);
+  for (const { forced, owner } of rows) expect([forced, owner]).toEqual([true, "postgres"]);
+});
+
+it("the login is no superuser, bypasses nothing, makes nothing and inherits the tenant role only", async () => {
+  const { rows } = await scene.owner.query(
+    `select rolsuper or rolbypassrls or rolcreaterole or rolcreatedb or rolreplication as privileged,
+       (select array_agg(m.roleid::regrole::text || ' ' || m.inherit_option || ' ' || m.set_option order by 1)
+        from pg_auth_members m where m.member = r.oid) as member_of
+     from pg_roles r where rolname = 'records_login'`,
+  );
+  expect(rows).toEqual([
+    { privileged: false, member_of: ["records_app true false", "records_platform false true"] },
+  ]);
+});
+
+async function count(client: pg.Client, table: string): Promise<number> {
+  return (await client.query(`select count(*)::integer as rows from ${table}`)).rows[0].rows;
+}
+
+describe("a raw connection of the application's login", () => {
+  let raw: pg.Client;
+  beforeAll(async () => {
+    raw = new pg.Client({ connectionString: scene.appUrl });
+    await raw.connect();
+  });
+  afterAll(() => raw.end());
+
+  it("sees no row of any table while no tenant is set", async () => {
+    for (const { name } of tables) expect([name, await count(raw, name)]).toEqual([name, 0]);
+  });
+
+  it("sees its own tenant's rows and no other's in every table", async () => {
+    await raw.query("select set_config('app.tenant_id', $1, false)", [String(ours.tenantId)]);
+    for (const { name, column } of tables) {
+      const { rows } = await raw.query(`select distinct ${column}::text as tenant from ${name}`);
+      expect([name, rows]).toEqual([name, [{ tenant: String(ours.tenantId) }]]);
+    }
+    await raw.query("reset app.tenant_id");
+  });
+
+  it.each(["", "0", "-1", "99999"])("sees nothing with the tenant set to %j", async (tenant) => {
+    await raw.query("select set_config('app.tenant_id', $1, false)", [tenant]);
+    for (const { name } of tables) expect([name, await count(raw, name)]).toEqual([name, 0]);
+    await raw.query("reset app.tenant_id");
+  });
+
+  it.each(["x", "1 or 1=1", "1,2", "99999999999"])("fails with the tenant set to %j", async (tenant) => {
+    await raw.query("select set_config('app.tenant_id', $1, false)", [tenant]);
+    await expect(raw.query("select from users")).rejects.toThrow();
+    await raw.query("reset app.tenant_id");
+  });
+
+  it.each(["session", "user"])("cannot become the owner by set %s", async (kind) => {
+    const statement = kind === "user" ? "set role postgres" : "set session authorization postgres";
+    await expect(raw.query(statement)).rejects.toMatchObject({ code: "42501" });
+  });
+
+  it.each(["records_app", "records_search", "postgres"])("cannot take up the role %s", async (role) => {
+    await expect(raw.query(`set role ${role}`)).rejects.toMatchObject({ code: "42501" });
+  });
+
+  it("reads nothing by views either", async () => {
+    for (const view of ["live_sessions", "sign_in_accounts"]) {
+      await expect(raw.query(`select from ${view}`)).rejects.toMatchObject({ code: "42501" });
+    }
+  });
+});
+
+describe("the database module", () => {
+  it("shows a tenant scope one tenant, a tenant nobody has nothing, and the platform all, in every table", async () => {
+    const { database } = scene.connected;
+    for (const { name, column } of tables) {
+      const statement = {
+        text: `select distinct ${column}::integer as tenant from ${name} order by 1`,
+        values: [],
+      };
+      expect([name, await database.read({ tenantId: ours.tenantId }, statement)]).toEqual([
+        name,
+        [{ tenant: ours.tenantId }],
+      ]);
+      expect([name, await database.read({ tenantId: 0 }, statement)]).toEqual([name, []]);
+      const all = await database.read<{ tenant: number }>(platform, statement);
+      expect(all.map(({ tenant }) => tenant)).toEqual([ours.tenantId, theirs.tenantId]);
+    }
+  });
+
+  it("changes no foreign row, even by its id", async () => {
+    const { database } = scene.connected;
+    const scope = { tenantId: ours.tenantId };
+    for (const [text, id] of [
+      ["update users set full_name = 'taken' where id = $1 returning id", theirs.doctorId],
+      ["delete from departments where id = $1 returning id", theirs.departmentId],
+      ["update tenants set name = 'taken' where id = $1 returning id", theirs.tenantId],
+      ["delete from sessions where user_id = $1 returning id", theirs.doctorId],
+    ] as const) {
+      expect(await database.read(scope, { text, values: [id] })).toEqual([]);
+    }
+  });
+
+  it("finds no foreign user by the search function", async () => {
+    const text = "select * from search_user_ids('%doctor%', null, null, 'id', false, 50, 0)";
+    const rows = await scene.connected.database.read({ tenantId: ours.tenantId }, { text, values: [] });
+    expect(rows).toEqual([{ found_id: ours.doctorId, total: 1 }]);
+  });
+});
