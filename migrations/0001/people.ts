@@ -5,6 +5,8 @@
 //   present number, so one UPDATE of one row revokes all of them. tenants.session_epoch does the same for a tenant.
 // user_counts: how many live users per role and state, so that a list's exact total costs a dozen rows, not a count.
 // preferences: one row per user that ever set any; dies with the user.
+// A tenant's users are indexed and ordered by id::bigint, not by id: for an order by id the planner may take the primary
+//   key, which holds all tenants' rows, and pass over a million others to find the first of a small tenant.
 export const people = `
 create table tenants (
   id integer generated always as identity primary key,
@@ -56,12 +58,12 @@ create table users (
 alter table departments add foreign key (tenant_id, head_doctor_id) references users (tenant_id, id)
   on delete set null (head_doctor_id);
 create unique index users_email on users (tenant_id, lower(email)) where deleted_at is null;
-create index users_live on users (tenant_id, id) where deleted_at is null;
-create index users_by_name on users (tenant_id, lower(full_name), id) where deleted_at is null;
-create index users_by_email on users (tenant_id, lower(email), id) where deleted_at is null;
-create index users_by_created on users (tenant_id, created_at, id) where deleted_at is null;
-create index users_by_role on users (tenant_id, role, id) where deleted_at is null;
-create index users_by_state on users (tenant_id, is_active, id) where deleted_at is null;
+create index users_live on users (tenant_id, (id::bigint)) where deleted_at is null;
+create index users_by_name on users (tenant_id, lower(full_name), (id::bigint)) where deleted_at is null;
+create index users_by_email on users (tenant_id, lower(email), (id::bigint)) where deleted_at is null;
+create index users_by_created on users (tenant_id, created_at, (id::bigint)) where deleted_at is null;
+create index users_by_role on users (tenant_id, role, (id::bigint)) where deleted_at is null;
+create index users_by_state on users (tenant_id, is_active, (id::bigint)) where deleted_at is null;
 create index users_department on users (tenant_id, department_id) where department_id is not null;
 create index users_deleted on users (deleted_at) where deleted_at is not null;
 create index users_search on users using gin (tenant_id, search_text gin_trgm_ops) where deleted_at is null;

@@ -9,8 +9,7 @@ import type { User, usersContract, userSorts } from "./users.contract.ts";
 
 type Params = ParamsOf<(typeof usersContract)["users.list"]>;
 
-const sortColumns: Record<(typeof userSorts)[number], string> = {
-  id: "u.id",
+const sortColumns: Record<Exclude<(typeof userSorts)[number], "id">, string> = {
   email: "lower(u.email)",
   full_name: "lower(u.full_name)",
   role: "u.role",
@@ -83,10 +82,12 @@ function browseStatement(scope: Scope, search: string, params: Params, offset: n
       ? `select coalesce(sum(users), 0)::integer as total from user_counts u where ${counted}`
       : `select count(*)::integer as total from users u where ${filters}`;
   const order = params.sort_order === "desc" ? "desc" : "asc";
-  const sort = sortColumns[params.sort_by];
+  // As the tenant's indexes have it (see the migration); over all tenants it is the primary key that is wanted.
+  const id = scope === "platform" ? "u.id" : "u.id::bigint";
+  const sort = params.sort_by === "id" ? "" : `${sortColumns[params.sort_by]} ${order}, `;
   const text = `select total.total, p.* from (${total}) total
     left join lateral (select ${columns} from users u where ${filters}
-      order by ${sort} ${order}${sort === "u.id" ? "" : `, u.id ${order}`}
+      order by ${sort}${id} ${order}
       limit ${bind(params.limit)} offset ${bind(offset)}) p on true`;
   return search === "" ? { name: preparedName(text), text, values } : { text, values };
 }

@@ -7,10 +7,19 @@ export type Scope = { readonly tenantId: number } | "platform";
 
 export const platform: Scope = "platform";
 
-/** Prepared once per connection (see connect.ts); both are local to the transaction they run in. */
+const planMode = "set_config('plan_cache_mode', $1, true)";
+
+/**
+ * Prepared once per connection (see connect.ts); all is local to the transaction they run in. They also say how the
+ * statement after them is planned: left to itself PostgreSQL takes a list's unknown limit for a reason to plan it anew
+ * each time, which costs more than running it.
+ */
 export const scopeStatements = {
-  tenant: { name: "scope_tenant", text: "select set_config('app.tenant_id', $1, true)" },
-  platform: { name: "scope_platform", text: "select set_config('role', 'records_platform', true)" },
+  tenant: { name: "scope_tenant", text: `select ${planMode}, set_config('app.tenant_id', $2, true)` },
+  platform: {
+    name: "scope_platform",
+    text: `select ${planMode}, set_config('role', 'records_platform', true)`,
+  },
 } as const;
 
 /** The same for MikroORM's own transactions. */
@@ -21,7 +30,10 @@ export function sessionOf(scope: Scope): { variables: Record<string, string>; ro
 }
 
 export interface Statement {
-  /** Unique per text; the statement is planned once per connection under this name. Absent: planned each time. */
+  /**
+   * Unique per text; the statement is planned once per connection under this name, for whatever values come: its best
+   * plan must not depend on them. Absent: planned each time.
+   */
   name?: string | undefined;
   text: string;
   values: readonly unknown[];
@@ -74,6 +86,7 @@ const DriverQuery = pg.Query as unknown as new (config: {
  */
 export class ScopedQuery extends DriverQuery {
   readonly #scope: Scope;
+  readonly #planMode: "force_generic_plan" | "auto";
   #scopeSet = false;
 
   constructor(
@@ -84,6 +97,7 @@ export class ScopedQuery extends DriverQuery {
     // Without "extended" the driver would send a statement that has no values outside our pipeline.
     super({ ...statement, values: [...statement.values], queryMode: "extended", callback });
     this.#scope = scope;
+    this.#planMode = statement.name === undefined ? "auto" : "force_generic_plan";
   }
 
   override prepare(connection: Connection): void {
@@ -91,7 +105,7 @@ export class ScopedQuery extends DriverQuery {
     connection.bind({
       portal: "",
       statement: scope === "platform" ? scopeStatements.platform.name : scopeStatements.tenant.name,
-      values: scope === "platform" ? [] : [String(scope.tenantId)],
+      values: scope === "platform" ? [this.#planMode] : [this.#planMode, String(scope.tenantId)],
       valueMapper: (value) => value,
     });
     connection.execute({ portal: "" });

@@ -1,0 +1,73 @@
+// How PostgreSQL reads a tenant's page of users: by an index that holds that tenant's rows only, whatever the other
+// tenants have, and with a plan that is made once.
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { platform, type Scope } from "../../services/shared/database/scope.ts";
+import { listStatement } from "../../services/users/list-users.ts";
+import { userSorts } from "../../services/users/users.contract.ts";
+import { addUsers, createTenants, type Tenant } from "../bench/fill.ts";
+import { startService, type TestService } from "../support/service.ts";
+
+const crowd = 6_000;
+const few = 100;
+let service: TestService;
+let small: Tenant;
+
+beforeAll(async () => {
+  service = await startService();
+  const { owner } = service.database;
+  const [large, late] = await createTenants(owner, ["large", "late"]);
+  if (large === undefined || late === undefined) throw new Error("the tenants were not made");
+  await addUsers(owner, [large], crowd);
+  await addUsers(owner, [late], few);
+  small = late;
+});
+afterAll(() => service.stop());
+
+interface Plan {
+  "Index Name"?: string;
+  "Rows Removed by Filter"?: number;
+  "Actual Rows"?: number;
+  Plans?: Plan[];
+}
+
+/** Every node of the plan that is made without knowing the values, run for this scope. */
+async function nodesOf(scope: Scope, filters: object): Promise<Plan[]> {
+  const { owner } = service.database;
+  const params = { page: 1, limit: 50, sort_by: "id", sort_order: "asc", ...filters } as const;
+  const { text, values } = listStatement(scope, params, 0);
+  const literals = values.map((value) => (typeof value === "string" ? `'${value}'` : String(value)));
+  try {
+    await owner.query("begin; set local plan_cache_mode = force_generic_plan");
+    await owner.query(`set local role ${scope === "platform" ? "records_platform" : "records_app"}`);
+    if (scope !== "platform")
+      await owner.query("select set_config('app.tenant_id', $1, true)", [String(scope.tenantId)]);
+    await owner.query(`prepare listed as ${text}`);
+    const { rows } = await owner.query(
+      `explain (analyze, format json) execute listed(${literals.join(", ")})`,
+    );
+    const flat = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(flat)];
+    return flat(rows[0]["QUERY PLAN"][0].Plan);
+  } finally {
+    await owner.query("rollback; deallocate all");
+  }
+}
+
+describe("a page of a small tenant behind a large one", () => {
+  const filters = [{}, { role: "nurse" }, { role: "admin", is_active: true }, { is_active: false }];
+  it.each(
+    userSorts.flatMap((sort_by) => filters.map((filter) => ({ ...filter, sort_by, sort_order: "desc" }))),
+  )("%j passes over no other tenant's row", async (asked) => {
+    const nodes = await nodesOf({ tenantId: small.id }, asked);
+    const passedOver = nodes.reduce((sum, node) => sum + (node["Rows Removed by Filter"] ?? 0), 0);
+    expect(nodes.map((node) => node["Index Name"])).not.toContain("users_pkey");
+    // The tenant's own rows that a filter leaves out, and the counters of all tenants' roles.
+    expect(passedOver).toBeLessThan(few + 100);
+  });
+});
+
+describe("a page of all tenants", () => {
+  it("follows the primary key", async () => {
+    const nodes = await nodesOf(platform, {});
+    expect(nodes.map((node) => node["Index Name"])).toContain("users_pkey");
+  });
+});
