@@ -55,6 +55,8 @@ function requestListener(gateway: Gateway): (incoming: IncomingMessage, response
     response.setHeader("X-Content-Type-Options", "nosniff");
     logAccess(request, response);
     if (cors(request, response) || pages(request, response)) return;
+    // moleculer-web would run the action of the method that a preflight merely asks about.
+    if (request.method === "OPTIONS") return answerError(gateway, request, response, notRouted(request));
     handle(request, response, (error) =>
       answerError(gateway, request, response, error ?? notRouted(request)),
     );

@@ -15,7 +15,9 @@ export function sendJson(response: ServerResponse, status: number, body: string)
 
 export function sendResult({ endpoint }: GatewayRequest, response: ServerResponse, result: unknown): void {
   const status = endpoint?.route.status ?? 200;
-  if (endpoint?.contract.access.who !== "public") response.setHeader("Cache-Control", "no-store");
+  // What anyone may look up may be kept; a sign-in's token, though it needs none, may not.
+  const storable = endpoint?.contract.access.who === "public" && endpoint.route.method === "GET";
+  if (!storable) response.setHeader("Cache-Control", "no-store");
   if (status !== 204) return sendJson(response, status, JSON.stringify(result ?? null));
   response.statusCode = 204;
   response.end();

@@ -67,7 +67,7 @@ describe("200", () => {
       role: "nurse",
       demo_mode: true,
     });
-    expect(headers.get("cache-control") ?? "no-store").toBe("no-store");
+    expect(headers.get("cache-control")).toBe("no-store");
   });
 
   it.each([

@@ -1,0 +1,485 @@
+// Section 7 and decision 1: the order of answers, limits, media types, headers and everything else that is HTTP.
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type Answer, startService, type TestService } from "../support/service.ts";
+import { makeClinic, makeDepartment, makeUser } from "../support/tenancy.ts";
+
+const megabyte = 1_048_576;
+
+let service: TestService;
+let clinic: Awaited<ReturnType<typeof makeClinic>>;
+let nurse: string;
+let foreignTenant: number;
+beforeAll(async () => {
+  service = await startService({ CORS_ORIGINS: "https://app.example,http://localhost:8080" });
+  const superadmin = await service.signIn("superadmin");
+  clinic = await makeClinic(service, superadmin);
+  foreignTenant = (await makeClinic(service, superadmin)).id;
+  const user = await makeUser(service, clinic.token);
+  nurse = await service.signInAs(user.email, clinic.subdomain);
+});
+afterAll(() => service.stop());
+
+/** Sends bytes as they are and reads until the other side closes. */
+function raw(text: string | readonly string[]): Promise<string> {
+  const { hostname, port } = new URL(service.url);
+  return new Promise((resolve, reject) => {
+    let answer = "";
+    const socket = connect(Number(port), hostname, () => {
+      for (const part of [text].flat()) socket.write(part);
+    });
+    socket.setEncoding("utf8").on("data", (chunk: string) => {
+      answer += chunk;
+    });
+    // A server that closes while we are still sending resets the connection; what it said before that counts.
+    socket.on("error", (error) => (answer === "" ? reject(error) : resolve(answer)));
+    socket.on("close", () => resolve(answer));
+  });
+}
+
+const head = (method: string, path: string, headers: readonly string[] = [], close = true): string =>
+  [`${method} ${path} HTTP/1.1`, "Host: x", ...(close ? ["Connection: close"] : []), ...headers, "", ""].join(
+    "\r\n",
+  );
+const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1]);
+const login = (headers: Record<string, string>, body: string | Uint8Array): Promise<Answer> =>
+  service.call("POST", "/api/auth/login", { body, headers });
+
+describe("of two faults the earlier one is told", () => {
+  const users = "/api/admin/users";
+  const bad = "x".repeat(40);
+  const big = JSON.stringify({ x: "y".repeat(megabyte) });
+  type Case = [name: string, method: string, path: () => string, who: string, body: unknown, status: number];
+  const cases: Case[] = [
+    ["unknown path, no token", "GET", () => "/api/nothing", "", undefined, 404],
+    ["unknown path, huge body", "POST", () => "/api/nothing", "", big, 404],
+    ["unknown path, broken JSON", "POST", () => "/api/nothing", "nurse", "{", 404],
+    ["wrong method, no token", "PATCH", () => users, "", undefined, 405],
+    ["wrong method, huge body", "PUT", () => users, "", big, 405],
+    ["wrong method, too low a role", "PUT", () => users, "nurse", undefined, 405],
+    ["huge body, no token", "POST", () => users, "", big, 413],
+    ["huge body, too low a role", "POST", () => users, "nurse", big, 413],
+    ["huge body, broken JSON", "POST", () => users, "admin", `{${" ".repeat(megabyte)}`, 413],
+    ["huge body, wrong media type", "POST", () => "/api/auth/login", "", "x".repeat(megabyte + 1), 413],
+    ["no token, broken JSON", "POST", () => users, "", "{", 401],
+    ["no token, an id that is none", "POST", () => `${users}/x/block`, "", undefined, 401],
+    ["no token, an id that is not there", "DELETE", () => `${users}/2000000000`, "", undefined, 401],
+    ["a bad token, a bad body", "POST", () => users, bad, {}, 401],
+    [
+      "a bad token, a foreign tenant",
+      "GET",
+      () => `${users}?tenant_id=${foreignTenant}`,
+      bad,
+      undefined,
+      401,
+    ],
+    ["too low a role, broken JSON", "POST", () => users, "nurse", "{", 403],
+    ["too low a role, a bad body", "POST", () => users, "nurse", {}, 403],
+    ["too low a role, an id that is none", "DELETE", () => `${users}/x`, "nurse", undefined, 403],
+    [
+      "too low a role, an id that is not there",
+      "DELETE",
+      () => `${users}/2000000000`,
+      "nurse",
+      undefined,
+      403,
+    ],
+    ["too low a role, a foreign tenant's id", "GET", () => "/api/admin/tenants/1", "nurse", undefined, 403],
+    [
+      "a foreign tenant in the query, a bad limit",
+      "GET",
+      () => `${users}?tenant_id=${foreignTenant}&limit=0`,
+      "admin",
+      undefined,
+      403,
+    ],
+    ["a foreign tenant in the body, nothing else", "POST", () => users, "admin", "foreign", 403],
+    ["a bad body, an id that is not there", "PUT", () => `${users}/2000000000/role`, "admin", {}, 422],
+    ["a bad body, an impossible id", "PUT", () => `${users}/99999999999/role`, "admin", {}, 422],
+    ["broken JSON, an id that is not there", "PUT", () => `${users}/2000000000/role`, "admin", "{", 422],
+    ["a bad body, an address that is taken", "POST", () => users, "admin", "taken", 422],
+    ["an id that is none, a bad body", "PUT", () => `${users}/x/role`, "admin", {}, 422],
+    [
+      "an id that is not there, a good body",
+      "PUT",
+      () => `${users}/2000000000/role`,
+      "admin",
+      { role: "nurse" },
+      404,
+    ],
+  ];
+
+  it.each(cases)("%s", async (_name, method, path, who, given, status) => {
+    const token = who === "nurse" ? nurse : who === "admin" ? clinic.token : who === "" ? undefined : who;
+    const bodies: Record<string, unknown> = {
+      foreign: { tenant_id: foreignTenant },
+      taken: { email: clinic.admin.email, password: "short", full_name: "x", role: "nurse" },
+    };
+    const body = typeof given === "string" && given in bodies ? bodies[given] : given;
+    const text = body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body);
+    const headers = [
+      "Content-Type: application/json",
+      ...(token === undefined ? [] : [`Authorization: Bearer ${token}`]),
+      ...(text === "" ? [] : [`Content-Length: ${Buffer.byteLength(text)}`]),
+    ];
+    // By a raw connection, because clients stumble over an answer that comes before they have sent everything.
+    const answer = await raw(head(method, path(), headers) + text);
+    expect(statusOf(answer)).toBe(status);
+    expect(answer).toMatch(/"(?:code|loc)"/);
+  });
+
+  it("failures of path, query and body come back together", async () => {
+    const { status, body } = await service.call("PUT", "/api/admin/users/x/role", {
+      token: clinic.token,
+      body: { role: 1 },
+    });
+    expect(status).toBe(422);
+    expect(body.detail.map(({ loc }: { loc: string[] }) => loc)).toEqual([
+      ["path", "user_id"],
+      ["body", "role"],
+    ]);
+  });
+
+  it("an id that is none comes with the missing body", async () => {
+    const { body } = await service.call("PUT", "/api/admin/users/x/role", { token: clinic.token });
+    expect(body.detail).toEqual([
+      expect.objectContaining({ loc: ["path", "user_id"] }),
+      { loc: ["body"], msg: "Field required", type: "missing" },
+    ]);
+  });
+});
+
+describe("404", () => {
+  it.each([
+    "/api",
+    "/api/",
+    "/api/unknown",
+    "/api/admin/users/1/2/3",
+    "/api/users",
+    "/api/auth/me/x",
+    "/api/%00",
+    "/api/auth/%E0%A4%A",
+    "/api/../api/unknown",
+    "/api-gateway/list",
+    "/auth/login",
+    "/users/bootstrap",
+    "/api/auth/authenticate",
+    "/api/admin/users/1/restore",
+    "/%2e%2e/%2e%2e/etc/passwd",
+    "/.git/config",
+    "/api/__proto__",
+    "/$node/health",
+  ])("%s", async (path) => {
+    const answer = await raw(head("GET", path, [`Authorization: Bearer ${clinic.token}`]));
+    expect(statusOf(answer)).toBe(404);
+    expect(answer).toMatch(/\{"detail":"Not found","code":"not_found"\}$/);
+  });
+});
+
+describe("405", () => {
+  it.each([
+    ["POST", "/api/users/me", "GET"],
+    ["DELETE", "/api/auth/me", "GET"],
+    ["GET", "/api/auth/login", "POST"],
+    ["GET", "/api/auth/logout", "POST"],
+    ["PATCH", "/api/admin/users", "GET, POST"],
+    ["GET", "/api/admin/users/1", "DELETE"],
+    ["GET", "/api/admin/users/1/block", "POST"],
+    ["POST", "/api/admin/tenants/1", "GET, PUT, DELETE"],
+    ["POST", "/api/admin/tenants/x", "GET, PUT, DELETE"],
+    ["PATCH", "/api/admin/departments/1", "PUT, DELETE"],
+    ["POST", "/api/preferences", "GET, PUT"],
+    ["OPTIONS", "/api/users/me", "GET"],
+    ["HEAD", "/api/users/me", "GET"],
+    ["TRACE", "/api/users/me", "GET"],
+  ])("%s %s allows %s", async (method, path, allow) => {
+    const answer = await raw(head(method, path));
+    expect(statusOf(answer)).toBe(405);
+    const listed = /^Allow: (.*)\r$/im.exec(answer)?.[1]?.split(", ").sort();
+    expect(listed).toEqual(allow.split(", ").sort());
+    if (method !== "HEAD") expect(answer).toMatch(/"code":"method_not_allowed"\}$/);
+  });
+});
+
+describe("OPTIONS", () => {
+  it("never runs what a preflight asks about, with or without a token", async () => {
+    const ward = await makeDepartment(service, clinic.token);
+    const path = `/api/admin/departments/${ward.id}`;
+    for (const origin of ["https://evil.example", "https://app.example", undefined]) {
+      const headers: Record<string, string> = { "access-control-request-method": "DELETE" };
+      if (origin !== undefined) headers.origin = origin;
+      const { status } = await service.call("OPTIONS", path, { token: clinic.token, headers });
+      expect(status).toBe(origin === "https://app.example" ? 204 : 405);
+    }
+    expect((await service.call("DELETE", path, { token: clinic.token })).status).toBe(204);
+  });
+});
+
+describe("413", () => {
+  const refused = /"code":"body_too_large"\}$/;
+
+  it("a declared length over 1 MB is refused before a byte of it is read", async () => {
+    const answer = await raw(
+      head(
+        "POST",
+        "/api/auth/login",
+        ["Content-Type: application/json", `Content-Length: ${megabyte + 1}`],
+        false,
+      ),
+    );
+    expect(statusOf(answer)).toBe(413);
+    expect(answer).toMatch(refused);
+    expect(answer).toMatch(/^Connection: close\r$/im);
+  });
+
+  it("chunks that add up to more are cut off", async () => {
+    const chunk = `10000\r\n${"x".repeat(65_536)}\r\n`;
+    const start = head("POST", "/api/auth/login", ["Transfer-Encoding: chunked"], false);
+    const answer = await raw([start, ...Array.from({ length: 17 }, () => chunk)]);
+    expect(statusOf(answer)).toBe(413);
+    expect(answer).toMatch(refused);
+  });
+
+  it("exactly 1 MB is read", async () => {
+    const padding = megabyte - JSON.stringify({ x: "" }).length;
+    const answer = await login({}, JSON.stringify({ x: "y".repeat(padding) }));
+    expect(answer.status).toBe(422);
+    expect(answer.body.detail.map(({ type }: { type: string }) => type)).toEqual([
+      "missing",
+      "missing",
+      "missing",
+    ]);
+  });
+
+  it("a body with GET counts as well", async () => {
+    const answer = await raw(head("GET", "/api/auth/tenants", [`Content-Length: ${megabyte + 1}`], false));
+    expect(statusOf(answer)).toBe(413);
+  });
+});
+
+describe("bodies", () => {
+  it.each([
+    ["{", "1"],
+    ['{"email": }', "10"],
+    ["", undefined],
+    ['{"a":1,}', "7"],
+    ["{'a':1}", "1"],
+    ['{"a":NaN}', "5"],
+    ['{"a":Infinity}', "5"],
+    ['{"a":1}{"b":2}', "7"],
+    ["undefined", "0"],
+    ['{"a":"\u0001"}', "6"],
+  ])("%j: broken JSON is reported alone, with the place", async (text, offset) => {
+    const answer = await login({}, text);
+    expect(answer.status).toBe(422);
+    const expected =
+      offset === undefined
+        ? { loc: ["body"], msg: "Field required", type: "missing" }
+        : { loc: ["body", offset], msg: "JSON decode error", type: "json_invalid" };
+    expect(answer.body.detail).toEqual([expected]);
+  });
+
+  it("bytes that are no UTF-8 are broken JSON", async () => {
+    const bytes = Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0xfe, 0x22, 0x7d]);
+    const answer = await login({}, new Uint8Array(bytes));
+    expect(answer).toMatchObject({ status: 422, body: { detail: [{ type: "json_invalid" }] } });
+  });
+
+  it("depth over 32 is refused, also a hundred thousand deep", async () => {
+    for (const depth of [33, 100_000]) {
+      const answer = await login({}, '{"a":'.repeat(depth) + "1" + "}".repeat(depth));
+      expect(answer).toMatchObject({
+        status: 422,
+        body: { detail: [{ loc: ["body"], type: "value_error" }] },
+      });
+    }
+  });
+
+  it.each([
+    ["application/json", 401],
+    ["application/json; charset=utf-8", 401],
+    ["APPLICATION/JSON", 401],
+    ["application/vnd.api+json", 401],
+    ["", 401],
+    ["text/plain", 422],
+    ["text/json", 422],
+    ["application/x-www-form-urlencoded", 422],
+    ["multipart/form-data; boundary=x", 422],
+    ["application/jsonp", 422],
+    ["application/json-seq", 422],
+    ["text/html; application/json", 422],
+    ["*/*", 422],
+  ])("media type %j", async (type, status) => {
+    const text = JSON.stringify({ email: "a@b.example", password: "wrong-password", subdomain: "demo" });
+    const headers = [...(type === "" ? [] : [`Content-Type: ${type}`]), `Content-Length: ${text.length}`];
+    const answer = await raw(head("POST", "/api/auth/login", headers) + text);
+    expect(statusOf(answer)).toBe(status);
+    if (status === 422) expect(answer).toMatch(/"loc":\["body"\].*"type":"model_attributes_type"/);
+  });
+
+  it("of a repeated key the last one counts", async () => {
+    const answer = await login(
+      {},
+      '{"email":1,"email":"a@b.example","password":"wrong-one","subdomain":"demo"}',
+    );
+    expect(answer.status).toBe(401);
+  });
+
+  it("an answer never repeats what was sent", async () => {
+    const secret = "Do-Not-Repeat-Me-123";
+    const body = { email: [secret], password: { x: secret }, subdomain: secret.repeat(20), [secret]: secret };
+    const answers = [
+      await login({}, JSON.stringify(body)),
+      await login({}, `{"${secret}": ${secret}`),
+      await service.call("GET", `/api/admin/users?sort_by=${secret}&page=${secret}`, { token: clinic.token }),
+      await service.call("GET", `/api/${secret}`),
+      await service.call("DELETE", `/api/admin/users/${secret}`, { token: clinic.token }),
+    ];
+    for (const answer of answers) expect(JSON.stringify(answer.body)).not.toContain(secret);
+    expect(service.process.output()).not.toContain(secret);
+  });
+
+  it("a body where none is wanted is no matter", async () => {
+    const answer = await raw(
+      `${head("GET", "/api/users/me", [`Authorization: Bearer ${nurse}`, "Content-Length: 1"])}{`,
+    );
+    expect(statusOf(answer)).toBe(200);
+  });
+});
+
+describe("headers", () => {
+  const id = async (sent: string | undefined): Promise<string | null> => {
+    const headers: Record<string, string> = sent === undefined ? {} : { "x-request-id": sent };
+    return (await service.call("GET", "/api/auth/tenants", { headers })).headers.get("x-request-id");
+  };
+
+  it.each(["12345678", "a-b_c-D9", "x".repeat(64)])(
+    "the request id %s is taken, answered and logged",
+    async (sent) => {
+      expect(await id(sent)).toBe(sent);
+      await service.process.printed(new RegExp(`"requestId":"${sent}"`));
+    },
+  );
+
+  it.each([
+    undefined,
+    "",
+    "short",
+    "x".repeat(65),
+    "with space",
+    "quote\"'",
+    "a=b&c=d12",
+    "ü1234567",
+    "12345678;x",
+  ])("instead of %j there is a new one", async (sent) => {
+    const answered = await id(sent === "ü1234567" ? Buffer.from(sent).toString("latin1") : sent);
+    expect(answered).not.toBe(sent);
+    expect(answered).toMatch(/^[\w-]{8,64}$/);
+  });
+
+  it("every answer has one, also errors of every kind", async () => {
+    for (const [method, path] of [
+      ["GET", "/api/unknown"],
+      ["PATCH", "/api/users/me"],
+      ["GET", "/api/users/me"],
+      ["POST", "/api/auth/login"],
+    ] as const) {
+      const { headers } = await service.call(method, path);
+      expect(headers.get("x-request-id")).toMatch(/^[\w-]{8,64}$/);
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+    }
+  });
+
+  it("nothing behind a token, and no error, may be stored", async () => {
+    const ward = await makeDepartment(service, clinic.token);
+    const token = clinic.token;
+    const answers = [
+      await service.call("GET", "/api/users/me", { token }),
+      await service.call("GET", "/api/preferences", { token }),
+      await service.call("GET", "/api/admin/users", { token }),
+      await service.call("GET", "/api/admin/audit", { token }),
+      await service.call("POST", "/api/admin/departments", { token, body: { name: "x" } }),
+      await service.call("DELETE", `/api/admin/departments/${ward.id}`, { token }),
+      await service.call("GET", "/api/users/me"),
+      await service.call("GET", "/api/unknown"),
+      await service.call("POST", "/api/auth/login", { body: {} }),
+    ];
+    expect(answers.map(({ headers }) => headers.get("cache-control"))).toEqual(answers.map(() => "no-store"));
+  });
+
+  it("a token just issued may not be stored either", async () => {
+    const body = { email: clinic.admin.email, password: "Open-Sesame-4711", subdomain: clinic.subdomain };
+    const { status, headers } = await service.call("POST", "/api/auth/login", { body });
+    expect([status, headers.get("cache-control")]).toEqual([200, "no-store"]);
+  });
+
+  it("errors are JSON", async () => {
+    for (const path of ["/api/unknown", "/api/users/me"]) {
+      const { headers } = await service.call("GET", path);
+      expect(headers.get("content-type")).toMatch(/^application\/json/);
+    }
+  });
+
+  it("nothing tells what the service is made of", async () => {
+    const { headers } = await service.call("GET", "/api/users/me", { token: nurse });
+    expect(headers.get("x-powered-by")).toBeNull();
+    expect(headers.get("server")).toBeNull();
+  });
+
+  it.each([
+    ["a header of 20 kB", head("GET", "/api/auth/tenants", [`X-Long: ${"x".repeat(20_000)}`]), 431],
+    ["no HTTP at all", "HELLO\r\n\r\n", 400],
+    ["a header that is none", "GET / HTTP/1.1\r\nHost: x\r\nbroken\r\n\r\n", 400],
+    [
+      "both lengths",
+      head("POST", "/api/auth/login", ["Content-Length: 1", "Transfer-Encoding: chunked"]),
+      400,
+    ],
+    ["two lengths", head("POST", "/api/auth/login", ["Content-Length: 1", "Content-Length: 2"]), 400],
+    ["a negative length", head("POST", "/api/auth/login", ["Content-Length: -1"]), 400],
+  ])("%s is refused in the words of every error", async (_what, text, status) => {
+    const answer = await raw(text);
+    expect(statusOf(answer)).toBe(status);
+    expect(answer).toMatch(/\{"detail":"[^"]+","code":"[a-z_]+"\}$/);
+  });
+});
+
+describe("CORS", () => {
+  const preflight = (origin: string) =>
+    service.call("OPTIONS", "/api/users/me", {
+      headers: {
+        origin,
+        "access-control-request-method": "GET",
+        "access-control-request-headers": "authorization",
+      },
+    });
+
+  it.each(["https://app.example", "http://localhost:8080"])("%s may call", async (origin) => {
+    const asked = await preflight(origin);
+    expect(asked.status).toBe(204);
+    expect(asked.headers.get("access-control-allow-origin")).toBe(origin);
+    expect(asked.headers.get("access-control-allow-methods")).toMatch(/GET.*POST.*PUT.*DELETE/);
+    expect(asked.headers.get("access-control-allow-headers")).toMatch(/authorization/i);
+    expect(asked.headers.get("access-control-allow-credentials")).toBeNull();
+    const called = await service.call("GET", "/api/users/me", { headers: { origin } });
+    expect(called.status).toBe(401);
+    expect(called.headers.get("access-control-allow-origin")).toBe(origin);
+    expect(called.headers.get("vary")).toMatch(/origin/i);
+  });
+
+  it.each([
+    "https://evil.example",
+    "https://app.example.evil.example",
+    "http://app.example",
+    "https://app.example:8443",
+    "null",
+    "*",
+    "https://APP.example.",
+  ])("%s may not", async (origin) => {
+    const asked = await preflight(origin);
+    expect(asked.status).toBe(405);
+    expect(asked.headers.get("access-control-allow-origin")).toBeNull();
+    const called = await service.call("GET", "/api/auth/tenants", { headers: { origin } });
+    expect(called.headers.get("access-control-allow-origin")).toBeNull();
+  });
+});
