@@ -16,11 +16,11 @@ afterAll(() => scene.stop());
 const standing = () => assertTenancyWall(scene.connected.database);
 
 async function standingAs(url: string): Promise<void> {
-  const { database, close } = await connect({ url, poolMax: 1, entities: [], statementTimeoutMs: 5_000 });
+  const connected = await connect({ url, poolMax: 1, entities: [], statementTimeoutMs: 5_000 });
   try {
-    await assertTenancyWall(database);
+    await assertTenancyWall(connected.database);
   } finally {
-    await close();
+    await connected.close();
   }
 }
 

@@ -1,0 +1,313 @@
+// Rules the database keeps by itself, whatever the program forgets: statements that would break one, each refused. Run
+// as the services' login in a tenant's scope, in the platform's scope (which sees all tenants), or as the owner.
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import pg from "pg";
+import { type Filled, fillTenant, openScene, type Scene } from "./scene.ts";
+
+let scene: Scene;
+let ours: Filled;
+let theirs: Filled;
+let platformId: number;
+let login: pg.Client;
+
+beforeAll(async () => {
+  scene = await openScene(2);
+  ours = await fillTenant(scene.owner, "ours");
+  theirs = await fillTenant(scene.owner, "theirs");
+  const { rows } = await scene.owner.query(
+    "insert into tenants (name, subdomain) values ('Platform', 'platform') returning id",
+  );
+  platformId = rows[0].id;
+  login = new pg.Client({ connectionString: scene.appUrl });
+  await login.connect();
+});
+afterAll(async () => {
+  await login.end();
+  await scene.stop();
+});
+
+type As = "tenant" | "platform" | "owner";
+type Code = string;
+
+// https://www.postgresql.org/docs/18/errcodes-appendix.html
+const foreignKey = "23503";
+const unique = "23505";
+const check = "23514";
+const notNull = "23502";
+/** Missing privilege, a policy's check, and our own triggers alike. */
+const forbidden = "42501";
+const generated = "428C9";
+
+/** `:name` are ids of the scene; an id after `their` is another tenant's. */
+const user = (fields: string) =>
+  `insert into users (tenant_id, email, full_name, role, approved_at, password_hash, department_id) values (${fields})`;
+const session = (fields: string) =>
+  `insert into sessions (id, tenant_id, user_id, user_epoch, tenant_epoch, expires_at) values (gen_random_uuid(), ${fields}, 0, 0, now())`;
+
+const statements: [rule: string, as: As, sql: string, code: Code][] = [
+  [
+    "a user in a foreign department",
+    "tenant",
+    user(":our, 'n@b.example', 'N', 'nurse', now(), '-', :theirDepartment"),
+    foreignKey,
+  ],
+  [
+    "a user moved to a foreign department",
+    "tenant",
+    "update users set department_id = :theirDepartment where id = :ourDoctor",
+    foreignKey,
+  ],
+  [
+    "the same, done by the platform",
+    "platform",
+    "update users set department_id = :theirDepartment where id = :ourDoctor",
+    foreignKey,
+  ],
+  [
+    "a user of a tenant that is not",
+    "platform",
+    user("99999, 'n@b.example', 'N', 'nurse', now(), '-', null"),
+    foreignKey,
+  ],
+  [
+    "a user put into another tenant",
+    "tenant",
+    user(":their, 'n@b.example', 'N', 'nurse', now(), '-', null"),
+    forbidden,
+  ],
+  [
+    "a user pushed to another tenant",
+    "tenant",
+    "update users set tenant_id = :their, department_id = null where id = :ourDoctor",
+    forbidden,
+  ],
+  [
+    "a second live e-mail",
+    "tenant",
+    user(":our, 'doctor@people.example', 'N', 'nurse', now(), '-', null"),
+    unique,
+  ],
+  [
+    "a second live e-mail in capitals",
+    "tenant",
+    user(":our, 'DOCTOR@People.example', 'N', 'nurse', now(), '-', null"),
+    unique,
+  ],
+  ["a role outside the list", "tenant", user(":our, 'n@b.example', 'N', 'root', now(), '-', null"), check],
+  ["a role changed to none", "tenant", "update users set role = '' where id = :ourDoctor", check],
+  [
+    "an active user nobody approved",
+    "tenant",
+    "update users set approved_at = null where id = :ourDoctor",
+    check,
+  ],
+  [
+    "a user without a password",
+    "tenant",
+    "update users set password_hash = null where id = :ourDoctor",
+    notNull,
+  ],
+  ["a user without a name", "tenant", "update users set full_name = '' where id = :ourDoctor", check],
+  [
+    "a name without an end",
+    "tenant",
+    "update users set full_name = repeat('x', 201) where id = :ourDoctor",
+    check,
+  ],
+  [
+    "an e-mail without an end",
+    "tenant",
+    "update users set email = repeat('x', 255) where id = :ourDoctor",
+    check,
+  ],
+  [
+    "a chosen id",
+    "tenant",
+    "insert into users (id, tenant_id, email, full_name, role, approved_at, password_hash) values (1, :our, 'n@b.example', 'N', 'nurse', now(), '-')",
+    generated,
+  ],
+  [
+    "a search text of one's own",
+    "tenant",
+    "update users set search_text = 'x' where id = :ourDoctor",
+    generated,
+  ],
+  [
+    "a foreign head doctor",
+    "tenant",
+    "update departments set head_doctor_id = :theirDoctor where id = :ourDepartment",
+    foreignKey,
+  ],
+  [
+    "the same, done by the platform",
+    "platform",
+    "update departments set head_doctor_id = :theirDoctor where id = :ourDepartment",
+    foreignKey,
+  ],
+  [
+    "a new department with a foreign head",
+    "tenant",
+    "insert into departments (tenant_id, name, head_doctor_id) values (:our, 'Unit', :theirDoctor)",
+    foreignKey,
+  ],
+  [
+    "a department in another tenant",
+    "tenant",
+    "insert into departments (tenant_id, name) values (:their, 'Unit')",
+    forbidden,
+  ],
+  [
+    "a department without a name",
+    "tenant",
+    "insert into departments (tenant_id, name) values (:our, '')",
+    check,
+  ],
+  [
+    "a department of no tenant",
+    "tenant",
+    "insert into departments (tenant_id, name) values (null, 'Unit')",
+    forbidden,
+  ],
+  [
+    "a tenant made by a tenant",
+    "tenant",
+    "insert into tenants (name, subdomain) values ('New', 'new')",
+    forbidden,
+  ],
+  ["a tenant deleted by a tenant", "tenant", "delete from tenants where id = :our", forbidden],
+  [
+    "a second living subdomain",
+    "platform",
+    "insert into tenants (name, subdomain) values ('New', 'ours')",
+    unique,
+  ],
+  ["a subdomain in capitals", "platform", "update tenants set subdomain = 'Ours' where id = :our", check],
+  ["a subdomain that is none", "platform", "update tenants set subdomain = '-ours' where id = :our", check],
+  [
+    "the platform deactivated",
+    "platform",
+    "update tenants set is_active = false where id = :platform",
+    check,
+  ],
+  ["the platform deleted", "platform", "update tenants set deleted_at = now() where id = :platform", check],
+  [
+    "a theme outside the list",
+    "tenant",
+    "update preferences set theme = 'pink' where user_id = :ourDoctor",
+    check,
+  ],
+  [
+    "preferences of a foreign user",
+    "tenant",
+    "insert into preferences (tenant_id, user_id, theme) values (:our, :theirDoctor, 'dark')",
+    foreignKey,
+  ],
+  ["a session of a foreign user", "tenant", session(":our, :theirDoctor"), foreignKey],
+  ["a session in another tenant", "tenant", session(":their, :theirDoctor"), forbidden],
+  [
+    "a mail token that is not hashed",
+    "tenant",
+    "update mail_tokens set token_hash = 'abc' where user_id = :ourDoctor",
+    check,
+  ],
+  [
+    "a mail token for a foreign user",
+    "platform",
+    "update mail_tokens set user_id = :theirDoctor where user_id = :ourDoctor",
+    foreignKey,
+  ],
+  [
+    "a mail token of a kind of its own",
+    "tenant",
+    "update mail_tokens set kind = 'sign_in' where user_id = :ourDoctor",
+    check,
+  ],
+  [
+    "lock-outs of another tenant",
+    "tenant",
+    "insert into lockouts (tenant_id, email, state) values (:their, 'x', 'null')",
+    forbidden,
+  ],
+  ["an audit entry changed", "tenant", "update audit_entries set outcome = 'ok'", forbidden],
+  ["an audit entry deleted", "platform", "delete from audit_entries", forbidden],
+  ["the audit log emptied", "platform", "truncate audit_entries", forbidden],
+  ["an audit entry changed by the owner", "owner", "update audit_entries set outcome = 'denied'", forbidden],
+  ["an audit entry deleted by the owner", "owner", "delete from audit_entries", forbidden],
+  ["the audit log emptied by the owner", "owner", "truncate audit_entries", forbidden],
+  ["the chain's head deleted by the owner", "owner", "delete from audit_heads", forbidden],
+  ["the chain's heads emptied by the owner", "owner", "truncate audit_heads", forbidden],
+  ["the chain's head moved", "platform", "update audit_heads set seq = 0", forbidden],
+  ["a chain begun by hand", "tenant", "insert into audit_heads values (:our, 0, '')", forbidden],
+  [
+    "an audit entry in another tenant's log",
+    "tenant",
+    "insert into audit_entries (tenant_id, action, outcome) values (:their, 'user.create', 'ok')",
+    forbidden,
+  ],
+  [
+    "an audit entry of no known outcome",
+    "tenant",
+    "insert into audit_entries (tenant_id, action, outcome) values (:our, 'user.create', 'fine')",
+    check,
+  ],
+  [
+    "an audit entry of no known form",
+    "tenant",
+    "insert into audit_entries (tenant_id, action, outcome) values (:our, 'Drop Users', 'ok')",
+    check,
+  ],
+  ["an event changed", "platform", "update events set kind = 'user.deleted'", forbidden],
+  [
+    "an event in another tenant",
+    "tenant",
+    "insert into events (tenant_id, kind, payload) values (:their, 'user.created', '{}')",
+    forbidden,
+  ],
+  ["events deleted by a tenant", "tenant", "delete from events", forbidden],
+  ["users emptied", "platform", "truncate users cascade", forbidden],
+  ["a table made", "tenant", "create table mine (id integer)", forbidden],
+  ["row-level security switched off", "platform", "alter table users disable row level security", forbidden],
+  ["a policy of one's own", "platform", "create policy mine on users using (true)", forbidden],
+  ["a trigger switched off", "platform", "alter table audit_entries disable trigger immutable", forbidden],
+  ["triggers switched off for the session", "platform", "set session_replication_role = replica", forbidden],
+];
+
+function filled(sql: string): string {
+  const ids: Record<string, number> = {
+    our: ours.tenantId,
+    their: theirs.tenantId,
+    ourDoctor: ours.doctorId,
+    theirDoctor: theirs.doctorId,
+    ourDepartment: ours.departmentId,
+    theirDepartment: theirs.departmentId,
+    platform: platformId,
+  };
+  return sql.replaceAll(/:(\w+)/g, (_all, name: string) => String(ids[name]));
+}
+
+describe(`${statements.length} statements are refused`, () => {
+  it.each(statements)("%s (%s)", async (_rule, as, sql, code) => {
+    const client = as === "owner" ? scene.owner : login;
+    await client.query("begin");
+    try {
+      if (as === "tenant")
+        await client.query("select set_config('app.tenant_id', $1, true)", [String(ours.tenantId)]);
+      if (as === "platform") await client.query("set local role records_platform");
+      await expect(client.query(filled(sql))).rejects.toMatchObject({ code });
+    } finally {
+      await client.query("rollback");
+    }
+  });
+});
+
+it("an entry's number, links and time are the database's own, whatever is inserted", async () => {
+  await login.query("begin");
+  await login.query("select set_config('app.tenant_id', $1, true)", [String(ours.tenantId)]);
+  const { rows } = await login.query(
+    `insert into audit_entries (tenant_id, seq, action, outcome, prev_hash, hash, created_at)
+     values ($1, 77, 'user.create', 'ok', 'x', 'x', '2000-01-01') returning seq, length(hash) as bytes, created_at > '2020-01-01' as now`,
+    [ours.tenantId],
+  );
+  await login.query("rollback");
+  expect(rows).toEqual([{ seq: "2", bytes: 32, now: true }]);
+});
