@@ -1,0 +1,125 @@
+// The processes of docker-compose.yml, with exactly the environment it gives them (only hosts and ports are replaced):
+// that what is written there starts, finds each other and serves.
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { join } from "node:path";
+import { describeWithNats, freePort, type NatsServer, startNats } from "../support/nats.ts";
+import {
+  addressOf,
+  type Answer,
+  callApi,
+  type CallOptions,
+  eventually,
+  type RunningProcess,
+  runProcess,
+  startDatabase,
+  type TestDatabase,
+} from "../support/service.ts";
+import { interpolate, readYaml, type Tree } from "./deployment-files.ts";
+
+const [compose] = readYaml("docker-compose.yml");
+const names = ["gateway", "accounts", "support"] as const;
+/** What the operator puts into .env; no more than what is demanded. */
+const given = {
+  BOOT_SECRET: "W6hTn1QyXo0SvIbKzGjMlPdFr3CuAi7R",
+  JWT_SECRET: "k3Vq9ZtB7wLx2NfRmYp5HsDcJgUa8Ee4",
+  ADMIN_PASSWORD: "Quiet-Harbour-58",
+  POSTGRES_PASSWORD: "c2d1b7a94e03",
+  NATS_PASSWORD: "9e3107fb52ac",
+};
+
+describeWithNats("the processes of docker-compose.yml", () => {
+  let database: TestDatabase;
+  let nats: NatsServer;
+  const processes = new Map<string, RunningProcess>();
+  const healthPorts = new Map<string, number>();
+  let url = "";
+  let token = "";
+
+  const environmentOf = (name: string): Record<string, string> => {
+    const { environment }: Tree = compose.services[name];
+    const [, socket = ""] = /@(.*)\/records$/.exec(database.url) ?? [];
+    const filled = Object.entries<string>(environment).map(([key, value]) => [
+      key,
+      interpolate(value, given).replace("nats:4222", nats.address).replace("postgres:5432", socket),
+    ]);
+    return { ...Object.fromEntries(filled), DATA_DIR: join(database.folder, name) };
+  };
+  const call = (method: string, path: string, options?: CallOptions): Promise<Answer> =>
+    callApi(url, method, path, options);
+  /** Nodes hear of each other's services within a second or so of their start. */
+  const served = (method: string, path: string, options: CallOptions) =>
+    eventually(async () => {
+      const answer = await call(method, path, options);
+      return answer.status !== 503 && answer;
+    });
+  const readiness = async (name: string) =>
+    (await fetch(`http://127.0.0.1:${healthPorts.get(name)}/readyz`)).status;
+
+  beforeAll(async () => {
+    const login = compose.services.nats.command.slice(0, 4).map((each: string) => interpolate(each, given));
+    [nats, database] = await Promise.all([startNats(login), startDatabase()]);
+  }, 60_000);
+  afterAll(async () => {
+    for (const running of processes.values()) await running.stop();
+    await nats.stop();
+    await database.stop();
+  });
+
+  it("demand what an operator has to choose", () => {
+    const { ADMIN_PASSWORD: _left, ...less } = given;
+    expect(() => interpolate(compose.services.accounts.environment.ADMIN_PASSWORD, less)).toThrow(
+      /first superadmin/,
+    );
+  });
+
+  it("migrate, then start on what was migrated, and are all ready", async () => {
+    const owner = { ...environmentOf("migrate"), DATABASE_URL: database.url };
+    const migration = runProcess(owner, compose.services.migrate.command[1]);
+    expect({ code: await migration.exited, said: migration.output() }).toMatchObject({ code: 0 });
+    for (const name of names) {
+      const port = await freePort();
+      healthPorts.set(name, port);
+      const here = { HOST: "127.0.0.1", HEALTH_PORT: String(port) };
+      const env = { ...environmentOf(name), ...here, ...(name === "gateway" ? { PORT: "0" } : {}) };
+      processes.set(name, runProcess(env));
+    }
+    for (const [name, running] of processes) {
+      await running.printed(/Records service is ready/);
+      await eventually(async () => (await readiness(name)) === 200);
+    }
+    const gateway = processes.get("gateway");
+    if (gateway !== undefined) url = await addressOf(gateway);
+  }, 90_000);
+
+  it("let the first superadmin in, and nobody else", async () => {
+    const body = { email: "admin@platform.example", subdomain: "platform", password: given.ADMIN_PASSWORD };
+    const answer = await served("POST", "/api/auth/login", { body });
+    expect(answer.status).toBe(200);
+    token = answer.body.access_token;
+    const wrong = await call("POST", "/api/auth/login", { body: { ...body, password: "Open-Sesame-4711" } });
+    expect(wrong.status).toBe(401);
+  });
+
+  it("serve what lies in each of them", async () => {
+    const tenant = await call("POST", "/api/admin/tenants", {
+      token,
+      body: { name: "Clinic", subdomain: "clinic" },
+    });
+    expect(tenant.status).toBe(201);
+    const entries = `/api/admin/audit?action=tenant.create&tenant_id=${tenant.body.id}`;
+    expect(await served("GET", entries, { token })).toMatchObject({ status: 200, body: { total: 1 } });
+    const health = await call("GET", "/api/admin/health", { token });
+    expect(health).toMatchObject({ status: 200, body: { checks: { postgres: "ok", bus: "ok" } } });
+  });
+
+  it("keep no secret in what they print", () => {
+    const printed = [...processes.values()].map((running) => running.output()).join("\n");
+    for (const secret of Object.values(given)) expect(printed).not.toContain(secret);
+  });
+
+  it("stop in order", async () => {
+    const codes = await Promise.all([...processes.values()].map((running) => running.stop()));
+    expect(codes).toEqual([0, 0, 0]);
+    processes.clear();
+  }, 30_000);
+});
