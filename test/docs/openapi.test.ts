@@ -1,0 +1,269 @@
+/** The OpenAPI document as a value: valid, complete, and in agreement with the interface and the decisions. */
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "@jest/globals";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { openApiDocument } from "../../services/api-gateway/openapi.ts";
+import { contractOf, type Route, routes } from "../../services/api-gateway/routes.ts";
+import { version } from "../../services/shared/version.ts";
+
+const facts = { publicUrl: "https://records.example", demoSignIn: false };
+
+interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  items?: Schema;
+  anyOf?: Schema[];
+  properties?: Record<string, Schema>;
+  required?: string[];
+  default?: unknown;
+}
+interface Operation {
+  operationId: string;
+  tags: string[];
+  summary: string;
+  description: string;
+  security: object[];
+  parameters?: { name: string; in: string; required: boolean; schema: Schema }[];
+  requestBody?: { required: boolean; content: { "application/json": { schema: Schema; example?: unknown } } };
+  responses: Record<string, { $ref?: string; content?: { "application/json": { schema: Schema } } }>;
+}
+interface Document {
+  openapi: string;
+  info: { version: string; license: object };
+  servers: { url: string }[];
+  tags: { name: string }[];
+  paths: Record<string, Record<string, Operation>>;
+  components: Record<string, Record<string, object>>;
+}
+
+// The document is typed as an object on purpose; its shape is what this file proves.
+const documentOf = (those: readonly Route[], about = facts) => openApiDocument(those, about) as Document;
+const document = documentOf(routes);
+const operationOf = (method: string, path: string): Operation => {
+  const found = document.paths[path]?.[method.toLowerCase()];
+  if (found === undefined) throw new Error(`${method} ${path} is not described`);
+  return found;
+};
+const bodyOf = (operation: Operation): Schema =>
+  operation.requestBody?.content["application/json"].schema ?? {};
+const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
+
+describe("the document", () => {
+  it("is valid OpenAPI 3.1", async () => {
+    const validator = new Validator();
+    const result = await validator.validate(structuredClone(document) as never);
+    expect(result).toEqual({ valid: true });
+    expect(validator.version).toBe("3.1");
+  });
+
+  it("is refused by the validator when something is wrong with it", async () => {
+    const broken = { ...structuredClone(document), info: {} };
+    expect((await new Validator().validate(broken as never)).valid).toBe(false);
+  });
+
+  it("has no reference that leads nowhere, and no component that nothing refers to", () => {
+    const text = JSON.stringify(document);
+    const references = new Set([...text.matchAll(/"\$ref":"#\/components\/([^"]+)"/g)].map(([, to]) => to));
+    const components = Object.entries(document.components).flatMap(([kind, byName]) =>
+      kind === "securitySchemes" ? [] : Object.keys(byName).map((name) => `${kind}/${name}`),
+    );
+    expect([...references].sort()).toEqual(components.sort());
+    expect(text).not.toMatch(/"\$ref":"(?!#\/components\/)/);
+  });
+
+  it("names version and licence", () => {
+    expect(document.openapi).toMatch(/^3\.1\./);
+    expect(document.info).toMatchObject({ version, license: { name: "MIT" } });
+  });
+
+  it("gives every operation its own id and the group of its route", () => {
+    expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(routes.length);
+    const names = document.tags.map(({ name }) => name);
+    expect([...names].sort()).toEqual([...new Set(routes.map(({ group }) => group))].sort());
+    expect(names[0]).toBe("Authentication");
+  });
+
+  it("has FastAPI's names for what a 422 answers", () => {
+    expect(document.components.schemas).toMatchObject({
+      HTTPValidationError: {
+        properties: { detail: { type: "array", items: { $ref: "#/components/schemas/ValidationError" } } },
+      },
+      ValidationError: { required: ["loc", "msg", "type"] },
+      Error: { required: ["detail", "code"] },
+    });
+  });
+});
+
+describe("every route", () => {
+  it("is described, and nothing else", () => {
+    expect(operations).toHaveLength(routes.length);
+  });
+
+  it.each(routes.map((route) => [`${route.method} ${route.path}`, route] as const))("%s", (_name, route) => {
+    const operation = operationOf(route.method, route.path);
+    const contract = contractOf(route);
+    const isOpen = contract.access.who === "public";
+    expect(operation.tags).toEqual([route.group]);
+    expect(operation.summary).toBe(contract.summary);
+    expect(operation.security).toEqual(isOpen ? [] : [{ bearerAuth: [] }]);
+    const statuses = Object.keys(operation.responses).map(Number);
+    expect(statuses.filter((status) => status < 300)).toEqual([route.status]);
+    const content = operation.responses[route.status]?.content;
+    expect(content === undefined).toBe(route.status === 204);
+    if (!isOpen) expect(statuses).toContain(401);
+    const inPath = (operation.parameters ?? []).filter((each) => each.in === "path");
+    expect(inPath.map(({ name }) => `{${name}}`)).toEqual(route.path.match(/\{\w+\}/g) ?? []);
+    expect(operation.requestBody?.required).toBe(contract.body === undefined ? undefined : true);
+  });
+});
+
+describe("who may call stands in words", () => {
+  it.each([
+    ["POST", "/api/auth/login", "Open to anyone, without a token."],
+    ["GET", "/api/users/me", "For every signed-in user."],
+    ["POST", "/api/admin/tenants", "For `superadmin`."],
+    ["POST", "/api/admin/users", "For `superadmin` and `admin`."],
+    ["GET", "/api/admin/users", "For `superadmin`, `admin` and `head_doctor`."],
+  ])("%s %s", (method, path, sentence) => {
+    expect(operationOf(method, path).description).toBe(sentence);
+  });
+});
+
+describe("the answers of", () => {
+  it.each([
+    ["POST", "/api/auth/login", [200, 401, 403, 413, 422, 429, 503]],
+    ["POST", "/api/auth/register", [201, 403, 404, 409, 413, 422, 429, 503]],
+    ["POST", "/api/auth/verify-email", [200, 400, 422, 503]],
+    ["GET", "/api/auth/tenants", [200, 503]],
+    ["GET", "/api/users/me", [200, 401, 503]],
+    ["POST", "/api/auth/logout", [204, 401, 503]],
+    ["GET", "/api/admin/audit", [200, 401, 403, 422, 503]],
+    ["PUT", "/api/admin/tenants/{tenant_id}", [200, 401, 403, 404, 409, 413, 422, 503]],
+    ["DELETE", "/api/admin/users/{user_id}", [204, 401, 403, 404, 409, 422, 503]],
+  ])("%s %s", (method, path, statuses) => {
+    expect(Object.keys(operationOf(method, path).responses).map(Number)).toEqual(statuses);
+  });
+});
+
+interface Row {
+  section: string;
+  method: string;
+  path: string;
+  bearer: boolean;
+  success: number;
+  path_params?: Record<string, string>;
+  query?: Record<string, string>;
+  body?: Record<string, string>;
+  response: { array?: string; object?: string } | null;
+}
+const interfaceFile = new URL("../interface/operations.json", import.meta.url);
+const covered = new Set(["4.2", "4.3", "4.5", "4.6", "4.7", "4.8"]);
+const rows = (JSON.parse(readFileSync(interfaceFile, "utf8")) as Row[]).filter(({ section }) =>
+  covered.has(section),
+);
+
+/** The type in the interface's words, null left out: "[]string" is a list. */
+function wordOf(schema: Schema): string {
+  const alternatives = [schema, ...(schema.anyOf ?? [])];
+  const types = alternatives.flatMap(({ type = [] }) => type);
+  const type = types.find((each) => each !== "null") ?? "any";
+  return type === "array" ? `[]${wordOf(schema.items ?? {})}` : type;
+}
+const typesOf = (fields: Record<string, Schema> = {}) =>
+  Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, wordOf(schema)]));
+const bare = (words: Record<string, string> = {}) =>
+  Object.fromEntries(Object.entries(words).map(([name, word]) => [name, word.replace(/[?!]$/, "")]));
+const nameIn = (reference: Schema) => reference.$ref?.split("/").at(-1);
+
+describe("the interface's row", () => {
+  it("is there for every section that is built", () => {
+    expect(rows.length).toBeGreaterThan(25);
+    expect(new Set(rows.map(({ section }) => section))).toEqual(covered);
+  });
+
+  it.each(rows.map((row) => [`${row.method} ${row.path}`, row] as const))("%s agrees", (_name, row) => {
+    const operation = operationOf(row.method, row.path);
+    expect(operation.security.length > 0).toBe(row.bearer);
+    expect(operation.responses[row.success]).toBeDefined();
+    const at = (place: string) =>
+      Object.fromEntries(
+        (operation.parameters ?? []).filter((each) => each.in === place).map((each) => [each.name, each]),
+      );
+    const schemasAt = (place: string) =>
+      Object.fromEntries(Object.entries(at(place)).map(([name, { schema }]) => [name, schema]));
+    expect(typesOf(schemasAt("path"))).toEqual(bare(row.path_params));
+    expect(typesOf(schemasAt("query"))).toEqual(bare(row.query));
+    expect(typesOf(bodyOf(operation).properties)).toEqual(bare(row.body));
+    for (const [name, { required }] of Object.entries(at("query"))) {
+      expect([name, required]).toEqual([name, row.query?.[name]?.endsWith("!")]);
+    }
+    const schema = operation.responses[row.success]?.content?.["application/json"].schema ?? {};
+    if (row.response?.array !== undefined) expect(nameIn(schema.items ?? {})).toBe(row.response.array);
+    // Registration answers the profile, which is the user and the department's name.
+    const named = row.path === "/api/auth/register" ? "Profile" : row.response?.object;
+    if (named !== undefined) expect(nameIn(schema)).toBe(named);
+  });
+});
+
+describe("what a body has to hold", () => {
+  it.each([
+    ["POST", "/api/auth/login", ["email", "password", "subdomain"]],
+    ["POST", "/api/auth/register", ["email", "password", "full_name", "role", "subdomain"]],
+    ["POST", "/api/auth/request-reset", ["email", "subdomain"]],
+    ["POST", "/api/auth/resend-verification", ["email", "subdomain"]],
+    ["POST", "/api/auth/reset-password", ["token", "new_password"]],
+    ["PUT", "/api/preferences", undefined],
+    ["PUT", "/api/preferences/theme", ["theme"]],
+    ["POST", "/api/admin/tenants", ["name", "subdomain"]],
+    ["PUT", "/api/admin/tenants/{tenant_id}", undefined],
+    ["POST", "/api/admin/departments", ["name"]],
+    ["PUT", "/api/admin/departments/{dept_id}", undefined],
+    ["POST", "/api/admin/users", ["email", "password", "full_name", "role"]],
+    ["PUT", "/api/admin/users/{user_id}/role", ["role"]],
+  ])("%s %s", (method, path, required) => {
+    expect(bodyOf(operationOf(method, path)).required).toEqual(required);
+  });
+
+  it.each([
+    ["POST", "/api/auth/register", "department_id"],
+    ["POST", "/api/admin/departments", "head_doctor_id"],
+    ["POST", "/api/admin/departments", "tenant_id"],
+    ["PUT", "/api/admin/departments/{dept_id}", "head_doctor_id"],
+    ["POST", "/api/admin/users", "tenant_id"],
+    ["POST", "/api/admin/users", "department_id"],
+  ])("%s %s may say null for %s", (method, path, field) => {
+    expect(bodyOf(operationOf(method, path)).properties?.[field]?.type).toEqual(["integer", "null"]);
+  });
+
+  it("can_see_all_patients is false unless said", () => {
+    const fields = bodyOf(operationOf("POST", "/api/admin/users")).properties;
+    expect(fields?.can_see_all_patients?.default).toBe(false);
+  });
+});
+
+describe("the facts of an installation", () => {
+  it.each([
+    ["https://records.example", "/"],
+    ["https://example.org/records", "/records"],
+    ["http://localhost:3000", "/"],
+  ])("%s is served first by the host that is asked, under %s", (publicUrl, first) => {
+    const urls = documentOf(routes, { ...facts, publicUrl }).servers.map(({ url }) => url);
+    expect(urls).toEqual([first, publicUrl]);
+  });
+
+  it("the published demo password stands in no document but that of a demo", () => {
+    expect(JSON.stringify(document)).not.toMatch(/Open-Sesame/);
+    expect(JSON.stringify(documentOf(routes, { ...facts, demoSignIn: true }))).toMatch(/Open-Sesame/);
+  });
+
+  it("an action for services only cannot be described, so it cannot get a route unnoticed", () => {
+    const route = {
+      method: "POST",
+      path: "/api/x",
+      action: "auth.authenticate",
+      status: 200,
+      group: "X",
+    } as const;
+    expect(() => documentOf([route])).toThrow("services only");
+  });
+});
