@@ -2,6 +2,7 @@
 // process's runtime, and states every bound of the bus.
 import type { BrokerOptions } from "moleculer";
 import { busParts } from "./services/shared/bus-parts.ts";
+import { BusSeal, sealedBus } from "./services/shared/bus-seal.ts";
 import { type Config, readConfig } from "./services/shared/config.ts";
 import { createLog } from "./services/shared/log.ts";
 import { recordsMiddleware } from "./services/shared/middleware.ts";
@@ -52,7 +53,15 @@ function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: str
     transit: { maxQueueSize: 5_000 },
     errorHandler: null,
     skipProcessEventRegistration: true,
-    middlewares: [recordsMiddleware(runtime, onFailure), busParts()],
+    // A message is sealed whole and then cut; the first of these two is nearer to the wire.
+    middlewares: [
+      recordsMiddleware(runtime, onFailure),
+      busParts(),
+      sealedBus(
+        () => new BusSeal(runtime.secrets.boot),
+        (sentence) => runtime.log.warn(sentence),
+      ),
+    ],
   };
 }
 
