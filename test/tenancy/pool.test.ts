@@ -46,34 +46,34 @@ describe("10,000 works of 50 tenants through one pool", () => {
   async function readWrong({ tenantId }: Filled, text: string): Promise<void> {
     await scene.connected.database.read({ tenantId }, { text, values: [] });
   }
-  async function change(own: Filled, abort: "none" | "throws" | "statement" | "division"): Promise<void> {
+  async function edit(own: Filled, abort: "none" | "throws" | "statement" | "division"): Promise<void> {
     const { tenantId, doctorId } = own;
-    await scene.connected.database.change({ tenantId }, caller, async ({ execute, audit }) => {
-      see(tenantId, await execute<{ tenant_id: number }>(all));
-      const hit = await execute<{ tenant_id: number }>(
+    await scene.connected.database.change({ tenantId }, caller, async (change) => {
+      see(tenantId, await change.execute<{ tenant_id: number }>(all));
+      const hit = await change.execute<{ tenant_id: number }>(
         "update users set session_epoch = session_epoch + 1 where role = 'doctor' returning tenant_id",
       );
       see(tenantId, hit);
       if (abort === "throws") throw new Abort();
-      if (abort === "statement") await execute("select from nowhere");
-      if (abort === "division") await execute("select 1 / (? - ?)", [doctorId, doctorId]);
-      audit({ tenantId, action: "user.update" });
+      if (abort === "statement") await change.execute("select from nowhere");
+      if (abort === "division") await change.execute("select 1 / (? - ?)", [doctorId, doctorId]);
+      change.audit({ tenantId, action: "user.update" });
     });
     renamed.set(tenantId, (renamed.get(tenantId) ?? 0) + 1);
   }
   /** The connection is taken away under the transaction. */
   async function killed({ tenantId }: Filled): Promise<void> {
-    await scene.connected.database.change({ tenantId }, caller, async ({ execute }) => {
-      await execute("select pg_terminate_backend(pg_backend_pid())");
+    await scene.connected.database.change({ tenantId }, caller, async (change) => {
+      await change.execute("select pg_terminate_backend(pg_backend_pid())");
     });
   }
 
   const kinds: [name: string, share: number, work: (own: Filled) => Promise<void>][] = [
     ["read", 0.55, read],
-    ["change", 0.2, (own) => change(own, "none")],
-    ["throws", 0.1, (own) => change(own, "throws")],
-    ["statement", 0.05, (own) => change(own, "statement")],
-    ["division", 0.04, (own) => change(own, "division")],
+    ["change", 0.2, (own) => edit(own, "none")],
+    ["throws", 0.1, (own) => edit(own, "throws")],
+    ["statement", 0.05, (own) => edit(own, "statement")],
+    ["division", 0.04, (own) => edit(own, "division")],
     ["wrong read", 0.03, (own) => readWrong(own, "select from nowhere")],
     ["late fault", 0.029, (own) => readWrong(own, "select 1 / (id - id) from users")],
     ["killed", 1, killed],
