@@ -20,8 +20,7 @@ function refuse(field, answer) {
   field.focus();
 }
 
-form.addEventListener("submit", async (event) => {
-  event.preventDefault();
+async function setPassword() {
   for (const field of [password, again]) field.removeAttribute("aria-invalid");
   if (password.value !== again.value) {
     return refuse(again, { good: false, mayTryAgain: true, sentences: ["The two passwords differ."] });
@@ -32,4 +31,9 @@ form.addEventListener("submit", async (event) => {
   form.hidden = !answer.mayTryAgain;
   if (answer.faulty) return refuse(password, answer);
   showAnswer(answer);
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  void setPassword();
 });

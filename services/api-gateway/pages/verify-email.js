@@ -7,11 +7,15 @@ const token = takeToken();
 
 form.hidden = token === undefined;
 
-form.addEventListener("submit", async (event) => {
-  event.preventDefault();
+async function confirm() {
   button.disabled = true;
   const answer = await post(`api/auth/verify-email?${new URLSearchParams({ token })}`);
   button.disabled = false;
   form.hidden = !answer.mayTryAgain;
   showAnswer(answer);
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  void confirm();
 });
