@@ -73,7 +73,7 @@ export class Caller {
       iat: number;
     };
     const age = Date.now() / 1000 - iat;
-    return age > signatureTtlSeconds || age < -clockSkewSeconds ? undefined : new Caller(facts);
+    return age <= signatureTtlSeconds && age >= -clockSkewSeconds ? new Caller(facts) : undefined;
   }
 
   get principal(): Principal {

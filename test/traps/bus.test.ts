@@ -1,0 +1,311 @@
+// What whoever reaches the bus can do: send any packet, call any action, answer with any meta. Two nodes of ours and an
+// attacker's plain node over Moleculer's in-memory transporter, which serialises every packet as a real one does.
+// Packets are sealed too; that wall is taken off here, so that the one behind it is seen to stand alone.
+import { createHash, createHmac, hkdfSync } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type Context, ServiceBroker, type ServiceSchema } from "moleculer";
+import { assemble } from "../../moleculer.config.ts";
+import { allow, anyone, onlyServices, signedIn } from "../../services/shared/access.ts";
+import { type Contract, implement } from "../../services/shared/bus.ts";
+import { Caller, type Principal, setBusKey } from "../../services/shared/caller.ts";
+import { readConfig } from "../../services/shared/config.ts";
+import type { RecordsAction } from "../../services/shared/middleware.ts";
+import { eventually, testSettings } from "../support/service.ts";
+
+const namespace = "traps";
+const { JWT_SECRET = "", BOOT_SECRET = "" } = testSettings({ url: "", folder: "/nowhere" });
+// The tables below are made before a node starts and sets it.
+setBusKey(BOOT_SECRET);
+const nurse: Principal = {
+  kind: "user",
+  userId: 7,
+  tenantId: 3,
+  role: "nurse",
+  departmentId: null,
+  canSeeAllPatients: false,
+  sessionId: "00000000-0000-4000-8000-000000000000",
+};
+const facts = { via: "api-gateway", requestId: "request-id", ip: null, userAgent: null };
+const callerOf = (principal: Principal, via = facts.via) => new Caller({ ...facts, via, principal });
+
+let reached: string[] = [];
+let heard: unknown[] = [];
+const note = (name: string) => async () => {
+  reached.push(name);
+};
+
+const probeContract = {
+  "probe.open": { summary: "-", audits: "probe.open", access: anyone },
+  "probe.person": { summary: "-", audits: "probe.person", access: signedIn },
+  "probe.admin": { summary: "-", audits: "probe.admin", access: allow("superadmin", "admin") },
+  "probe.inner": { summary: "-", audits: "probe.inner", access: onlyServices("mail") },
+} as const satisfies Contract;
+
+const probe: ServiceSchema = {
+  name: "probe",
+  actions: {
+    ...implement(probeContract, {
+      "probe.open": note("open"),
+      "probe.person": note("person"),
+      "probe.admin": note("admin"),
+      "probe.inner": note("inner"),
+    }),
+    unstated: note("unstated"),
+    hidden: { visibility: "protected", access: anyone, handler: note("hidden") } as unknown as RecordsAction,
+    own: { visibility: "private", handler: note("own") },
+    whoami: {
+      access: anyone,
+      // What the middleware verified, not what travelled.
+      handler: async (ctx: Context) => (ctx.locals as { caller: Caller }).caller.principal,
+    } as unknown as RecordsAction,
+  },
+  events: { "probe.told": { handler: (ctx: Context) => void heard.push(ctx.params) } },
+};
+
+/** A callee gone bad: it rewrites everything of its caller's meta that it can. */
+const rogue: ServiceSchema = {
+  name: "rogue",
+  actions: {
+    rewrite: {
+      access: anyone,
+      handler: async (ctx: Context<unknown, Record<string, unknown>>) => {
+        const signed = callerOf({ kind: "system" }, "start").toJSON();
+        Object.assign(ctx.meta, { caller: signed, user: { role: "superadmin" }, $repl: true, tenantId: 1 });
+        return signed;
+      },
+    } as unknown as RecordsAction,
+  },
+};
+
+const outer: ServiceSchema = {
+  name: "outer",
+  actions: implement(
+    { "outer.run": { summary: "-", audits: "outer.run", access: anyone } } as const satisfies Contract,
+    {
+      "outer.run": async (call) => {
+        // Names of this test only, which the bus's types do not know.
+        const bus = call.bus.bind(call) as unknown as (name: string, input: object) => Promise<unknown>;
+        const before = await bus("probe.whoami", {});
+        await bus("rogue.rewrite", {});
+        seen = [before, await bus("probe.whoami", {}), call.caller.principal];
+        await bus("probe.admin", {});
+      },
+    },
+  ),
+};
+let seen: unknown[] = [];
+
+function node(nodeId: string, services: ServiceSchema[], walls = ["records"]): ServiceBroker {
+  const env = { NODE_ID: nodeId, NAMESPACE: namespace, JWT_SECRET, BOOT_SECRET, LOG_LEVEL: "silent" };
+  const { options } = assemble(readConfig(env), () => {});
+  const middlewares = (options.middlewares ?? []).filter(
+    (each) => typeof each === "object" && walls.includes(String(each.name)),
+  );
+  expect(middlewares).toHaveLength(walls.length);
+  const broker = new ServiceBroker({ ...options, middlewares, transporter: "Fake", logger: false });
+  for (const service of services) broker.createService(service);
+  return broker;
+}
+
+let front: ServiceBroker;
+let back: ServiceBroker;
+let attacker: ServiceBroker;
+beforeAll(async () => {
+  front = node("front", [outer]);
+  back = node("back", [probe, rogue]);
+  attacker = new ServiceBroker({ nodeID: "attacker", namespace, transporter: "Fake", logger: false });
+  await Promise.all([front.start(), back.start(), attacker.start()]);
+  await front.waitForServices(["probe", "rogue"], 5_000);
+  await attacker.waitForServices(["probe", "outer"], 5_000);
+});
+afterAll(async () => {
+  await Promise.all([attacker.stop(), front.stop(), back.stop()]);
+});
+
+const busKey = (secret: string) => Buffer.from(hkdfSync("sha256", secret, "", "records bus caller v1", 32));
+function sign(payload: object, secret = BOOT_SECRET): string {
+  const text = Buffer.from(JSON.stringify(payload)).toString("base64url");
+  return `${text}.${createHmac("sha256", busKey(secret)).update(text).digest("base64url")}`;
+}
+const nowSeconds = () => Math.floor(Date.now() / 1000);
+const system = { ...facts, principal: { kind: "system" }, via: "mail" };
+
+/** Everything an attacker without the key can put in the place of a caller. */
+function forgeries(): [string, unknown][] {
+  const captured = callerOf(nurse).toJSON();
+  const [payload = "", mac = ""] = captured.split(".");
+  const raised = Buffer.from(
+    Buffer.from(payload, "base64url").toString().replace('"nurse"', '"superadmin"'),
+  ).toString("base64url");
+  const flipped = `${mac.slice(0, -2)}${mac.at(-2) === "A" ? "B" : "A"}${mac.at(-1)}`;
+  return [
+    ["nothing", undefined],
+    ["null", null],
+    ["an object that says system", system],
+    ["an object with a getter's look", { principal: { kind: "system" }, facts: system }],
+    ["an empty text", ""],
+    ["a text", "system"],
+    ["two dots", ".."],
+    ["a payload alone", payload],
+    ["a payload with an empty signature", `${payload}.`],
+    ["a captured one raised to superadmin", `${raised}.${mac}`],
+    ["a captured one with a flipped signature", `${payload}.${flipped}`],
+    ["a captured one with something after it", `${captured}.x`],
+    [
+      "one signed with another key",
+      sign({ ...system, iat: nowSeconds() }, "another secret of another deployment"),
+    ],
+    ["one signed with the key for tokens", sign({ ...system, iat: nowSeconds() }, JWT_SECRET)],
+    ["one signed without a key", sign({ ...system, iat: nowSeconds() }, "")],
+    ["one signed two minutes ago", sign({ ...system, iat: nowSeconds() - 120 })],
+    ["one signed for later", sign({ ...system, iat: nowSeconds() + 120 })],
+    ["one signed at no time", sign(system)],
+    ["a list", [captured]],
+    ["a number", 1],
+    ["__proto__", JSON.parse('{"__proto__": {"principal": {"kind": "system"}}}')],
+  ];
+}
+
+describe("a forged caller", () => {
+  const actions = ["probe.open", "probe.person", "probe.admin", "probe.inner"];
+  it.each(forgeries())("%s executes nothing", async (_what, caller) => {
+    reached = [];
+    for (const action of actions) {
+      const meta = { caller, user: { role: "superadmin" }, $repl: true };
+      await expect(attacker.call(action, {}, { meta })).rejects.toMatchObject({ code: 403 });
+      await expect(front.call(action, {}, { meta: { caller } })).rejects.toMatchObject({ code: 403 });
+    }
+    expect(reached).toEqual([]);
+  });
+
+  it("is refused in raw packets as well: 100 of 100", async () => {
+    reached = [];
+    const answers: { success: boolean; error?: { code: number } }[] = [];
+    // Moleculer's in-memory transporter keeps its exchange here.
+    const { bus } = globalThis as unknown as {
+      bus: {
+        emit(topic: string, data: Buffer): void;
+        on(topic: string, heard: (data: Buffer) => void): void;
+      };
+    };
+    bus.on(`MOL-${namespace}.RES.ghost`, (data) => answers.push(JSON.parse(data.toString())));
+    const all = forgeries();
+    for (let i = 0; i < 100; i++) {
+      const [, caller] = all[i % all.length] ?? [];
+      // Only such a packet reaches a protected action: no registry tells of it, and no node refuses it for that.
+      const action = [...actions, "probe.hidden", "probe.own"][i % 6];
+      const packet = {
+        ver: "5",
+        sender: "ghost",
+        id: `packet-${i}`,
+        action,
+        params: {},
+        meta: { caller },
+        level: 1,
+      };
+      bus.emit(`MOL-${namespace}.REQ.back`, Buffer.from(JSON.stringify({ ...packet, stream: false })));
+    }
+    await eventually(async () => answers.length === 100);
+    expect(answers.filter(({ success, error }) => success || ![403, 404].includes(error?.code ?? 0))).toEqual(
+      [],
+    );
+    expect(reached).toEqual([]);
+  });
+
+  it("is not heard in events either", async () => {
+    heard = [];
+    for (const [, caller] of forgeries())
+      await attacker.emit("probe.told", { forged: true }, { meta: { caller } });
+    await front.emit("probe.told", { forged: false }, { meta: { caller: callerOf({ kind: "system" }) } });
+    await eventually(async () => heard.length > 0);
+    expect(heard).toEqual([{ forged: false }]);
+  });
+});
+
+describe("a right caller", () => {
+  it.each([
+    ["probe.open", nurse, [200]],
+    ["probe.person", nurse, [200]],
+    ["probe.admin", nurse, 403],
+    ["probe.inner", nurse, 403],
+    ["probe.person", { kind: "anonymous" }, 401],
+    ["probe.admin", { kind: "anonymous" }, 401],
+    ["probe.admin", { ...nurse, role: "admin" }, [200]],
+    ["probe.inner", { kind: "system" }, 403],
+  ] as const)(
+    "gets from %s, from another node, what its access says (%#)",
+    async (action, principal, answer) => {
+      const call = front.call(action, {}, { meta: { caller: callerOf(principal) } });
+      if (typeof answer === "number") await expect(call).rejects.toMatchObject({ code: answer });
+      else await expect(call).resolves.toBeUndefined();
+    },
+  );
+
+  it("reaches an inner action only through the service that may call it", async () => {
+    const meta = { caller: callerOf(nurse, "mail") };
+    await expect(front.call("probe.inner", {}, { meta })).resolves.toBeUndefined();
+  });
+
+  it.each([{ kind: "system" }, { kind: "operator", name: "root" }] as const)(
+    "%j too is refused an action that states no access",
+    async (principal) => {
+      reached = [];
+      const meta = { caller: callerOf(principal, "start") };
+      await expect(front.call("probe.unstated", {}, { meta })).rejects.toMatchObject({ code: 403 });
+      await expect(back.call("probe.unstated", {}, { meta })).rejects.toMatchObject({ code: 403 });
+      expect(reached).toEqual([]);
+    },
+  );
+
+  it("finds no private action on the bus", async () => {
+    const meta = { caller: callerOf({ kind: "system" }) };
+    await expect(front.call("probe.own", {}, { meta })).rejects.toMatchObject({ type: "SERVICE_NOT_FOUND" });
+  });
+
+  it("stays who it is when a callee rewrites its meta", async () => {
+    reached = [];
+    const run = front.call("outer.run", {}, { meta: { caller: callerOf(nurse) } });
+    await expect(run).rejects.toMatchObject({ code: 403 });
+    expect(seen).toEqual([nurse, nurse, nurse]);
+    expect(reached).toEqual([]);
+  });
+});
+
+it("a node whose packets are sealed is not even seen by one that has no key", async () => {
+  const sealed = node("sealed", [{ ...probe, name: "sealed" }], ["records", "bus-seal"]);
+  await sealed.start();
+  try {
+    reached = [];
+    for (const [, caller] of forgeries()) {
+      const call = attacker.call("sealed.hidden", {}, { meta: { caller }, nodeID: "sealed" });
+      await expect(call).rejects.toMatchObject({ type: "SERVICE_NOT_FOUND" });
+    }
+    expect(reached).toEqual([]);
+  } finally {
+    await sealed.stop();
+  }
+});
+
+it("no node tells about itself to whoever asks", async () => {
+  for (const action of [
+    "$node.list",
+    "$node.services",
+    "$node.actions",
+    "$node.options",
+    "$node.metrics",
+    "$node.health",
+  ]) {
+    for (const nodeID of ["front", "back"]) {
+      await expect(attacker.call(action, {}, { nodeID })).rejects.toMatchObject({
+        type: "SERVICE_NOT_FOUND",
+      });
+    }
+  }
+});
+
+it("a signature holds for the deployment's secret alone", () => {
+  expect(createHash("sha256").update(busKey(BOOT_SECRET)).digest("hex")).not.toBe(
+    createHash("sha256").update(busKey(JWT_SECRET)).digest("hex"),
+  );
+  expect(Caller.read(sign({ ...system, iat: nowSeconds() }))?.principal).toEqual({ kind: "system" });
+});
