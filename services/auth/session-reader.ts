@@ -1,6 +1,6 @@
 // Reads who a session belongs to, for every request of every client. Requests that arrive while a read is under way
-// share the next one, so under load one statement serves many; none ever joins a read that began before it did, which
-// is what makes a revocation count from the next request on.
+// share the next one, so under load one statement serves many (a second read at a time would halve that for nothing);
+// none ever joins a read that began before it did, which is what makes a revocation count from the next request on.
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Role } from "../shared/roles.ts";
@@ -20,12 +20,11 @@ interface Waiting {
 }
 
 const batchMax = 200;
-const readsInFlightMax = 2;
 
 export class SessionReader {
   readonly #database: Database;
   #waiting = new Map<string, Waiting[]>();
-  #inFlight = 0;
+  #reading = false;
 
   constructor(database: Database) {
     this.#database = database;
@@ -41,13 +40,13 @@ export class SessionReader {
   }
 
   #readNext(): void {
-    if (this.#waiting.size === 0 || this.#inFlight >= readsInFlightMax) return;
+    if (this.#waiting.size === 0 || this.#reading) return;
     const batch = new Map([...this.#waiting].slice(0, batchMax));
     if (batch.size === this.#waiting.size) this.#waiting = new Map();
     else for (const id of batch.keys()) this.#waiting.delete(id);
-    this.#inFlight++;
+    this.#reading = true;
     void this.#readBatch(batch).finally(() => {
-      this.#inFlight--;
+      this.#reading = false;
       this.#readNext();
     });
   }
