@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { mailTo, subjects, tokenIn } from "../support/mailbox.ts";
 import { eventually, startService, type TestService } from "../support/service.ts";
@@ -11,6 +11,8 @@ import { type Browser, canBrowse, inChromium, startBrowser } from "./browser.ts"
 /** Kept where SCREENSHOTS names a folder, for people to look at. */
 const kept = process.env.SCREENSHOTS;
 const password = "a longer secret 81";
+// Swagger UI draws for seconds where the processor is shared.
+jest.setTimeout(60_000);
 
 let service: TestService;
 let browser: Browser;

@@ -12,7 +12,7 @@ export const inChromium = canBrowse
   ? "in Chromium"
   : `skipped: no Chromium at ${executablePath}, set CHROMIUM`;
 
-const actionMsMax = 10_000;
+const actionMsMax = 20_000;
 const quiet = [
   "--no-sandbox",
   "--disable-gpu",
