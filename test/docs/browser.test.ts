@@ -15,6 +15,8 @@ const password = "a longer secret 81";
 jest.setTimeout(60_000);
 
 let service: TestService;
+/** Undefined where it did not start: what is open then has to be closed all the same. */
+let browserIfAny: Browser | undefined;
 let browser: Browser;
 let shots: string;
 
@@ -23,10 +25,10 @@ if (canBrowse) {
     shots = kept ?? (await mkdtemp(join(tmpdir(), "records-shots-")));
     await mkdir(shots, { recursive: true });
     service = await startService();
-    browser = await startBrowser(service.url);
+    browser = browserIfAny = await startBrowser(service.url);
   });
   afterAll(async () => {
-    await browser.close();
+    await browserIfAny?.close();
     await service.stop();
     if (kept === undefined) await rm(shots, { recursive: true, force: true });
   });

@@ -35,7 +35,11 @@ export interface Browser {
 
 export async function startBrowser(origin: string): Promise<Browser> {
   const profile = await mkdtemp(join(tmpdir(), "records-browser-"));
-  const context = await chromium.launchPersistentContext(profile, { executablePath, args: quiet });
+  const launch = chromium.launchPersistentContext(profile, { executablePath, args: quiet });
+  const context = await launch.catch(async (error: unknown) => {
+    await rm(profile, { recursive: true, force: true });
+    throw error;
+  });
   context.setDefaultTimeout(actionMsMax);
   const misdeeds: string[] = [];
   await watch(context, origin, misdeeds);
