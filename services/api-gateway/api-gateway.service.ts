@@ -77,6 +77,8 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
         path: "/",
         aliases,
         mappingPolicy: "restrict",
+        // A proxy's rules for paths know one spelling of each.
+        pathToRegexpOptions: { sensitive: true },
         // One place never overrides another: Endpoint.gather takes each parameter from where it is declared.
         mergeParams: false,
         bodyParsers: false,

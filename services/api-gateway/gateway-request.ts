@@ -4,6 +4,8 @@ import type { Caller } from "../shared/caller.ts";
 import type { Endpoint } from "./endpoint.ts";
 
 export interface GatewayRequest extends IncomingMessage {
+  /** The address as it came; moleculer-web's. */
+  originalUrl?: string;
   requestId: string;
   clientIp: string | null;
   /** Set once a route was found. */

@@ -34,7 +34,8 @@ export function endpointOf({ $alias: alias }: GatewayRequest): Endpoint {
 
 /** 405 when the path exists with other methods, else 404. */
 export function notRouted(request: GatewayRequest): ServiceError {
-  const path = request.url?.split("?")[0] ?? "/";
+  // moleculer-web cuts the address it looks up, so that "//api" would pass for "/api".
+  const path = (request.originalUrl ?? request.url)?.split("?")[0] ?? "/";
   const allow = patterns.filter(({ matches }) => matches.test(path)).flatMap((pattern) => pattern.allow);
   if (allow.length === 0) return new ServiceError(404, "not_found", "Not found");
   return new MethodNotAllowed([...new Set(allow)]);

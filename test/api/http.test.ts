@@ -169,6 +169,13 @@ describe("404", () => {
     "/.git/config",
     "/api/__proto__",
     "/$node/health",
+    "//api/users/me",
+    "/api//users/me",
+    "/API/users/me",
+    "/api/Users/Me",
+    "/api/users/me;x=1",
+    "/api/users/me%2f",
+    "/api%2fusers%2fme",
   ])("%s", async (path) => {
     const answer = await raw(head("GET", path, [`Authorization: Bearer ${clinic.token}`]));
     expect(statusOf(answer)).toBe(404);
