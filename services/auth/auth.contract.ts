@@ -3,7 +3,7 @@ import { anyone, onlyServices, signedIn } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { nullable } from "../shared/params/modifiers.ts";
 import { object } from "../shared/params/results.ts";
-import { email, flag, id, integer, oneOf, text } from "../shared/params/rules.ts";
+import { email, flag, id, integer, oneOf, secretText, text } from "../shared/params/rules.ts";
 import { roles } from "../shared/roles.ts";
 
 export const authContract = {
@@ -13,7 +13,7 @@ export const authContract = {
     access: anyone,
     body: {
       email: text({ max: 320, trim: true }),
-      password: text({ max: 1024 }),
+      password: secretText({ max: 1024 }),
       subdomain: text({ max: 200, trim: true }),
     },
     result: object(
