@@ -9,7 +9,7 @@ type Params = { email: string; subdomain: string };
 async function request(call: Call<Params>, task: string): Promise<void> {
   const subdomain = call.params.subdomain.toLowerCase();
   const email = call.params.email.toLowerCase();
-  await limitMail(call, `${task}:${subdomain}:${email}`.slice(0, 200));
+  await limitMail(call, `${task}:${subdomain}:${email}`);
   await call.db.change(platform, call.caller, (change) => change.enqueue(task, { subdomain, email }));
 }
 
