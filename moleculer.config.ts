@@ -1,6 +1,8 @@
 // The broker's configuration, for our own start and for Moleculer's runner alike. Reads the settings, makes the
 // process's runtime, and states every bound of the bus.
 import type { BrokerOptions } from "moleculer";
+import type { ConnectionOptions } from "nats";
+import { busLink } from "./services/shared/bus-link.ts";
 import { busParts } from "./services/shared/bus-parts.ts";
 import { BusSeal, sealedBus } from "./services/shared/bus-seal.ts";
 import { type Config, readConfig } from "./services/shared/config.ts";
@@ -23,10 +25,11 @@ export function assemble(config: Config, onFailure: (reason: string) => void): A
 }
 
 function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: string) => void): BrokerOptions {
+  const nats = config.natsUrl === undefined ? undefined : natsOptions(config.natsUrl);
   return {
     namespace: config.namespace,
     nodeID: config.nodeId,
-    ...(config.natsUrl === undefined ? {} : { transporter: natsTransporter(config.natsUrl) }),
+    ...(nats === undefined ? {} : { transporter: { type: "NATS", options: nats } }),
     logger: {
       type: "Pino",
       // Moleculer's debug lines hold parameters; warnings and errors are all that is wanted of it.
@@ -61,25 +64,23 @@ function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: str
         () => new BusSeal(runtime.secrets.boot),
         (sentence) => runtime.log.warn(sentence),
       ),
+      ...(nats === undefined ? [] : [busLink(nats, runtime.log)]),
     ],
   };
 }
 
 /** The transporter keeps host and login of the URL but not its scheme: without `tls` a tls:// URL goes in plain text. */
-function natsTransporter(url: string): NonNullable<BrokerOptions["transporter"]> {
+function natsOptions(url: string): ConnectionOptions {
   const { hostname, port, username, password, protocol } = new URL(url);
   return {
-    type: "NATS",
-    options: {
-      servers: `${hostname}:${port || "4222"}`,
-      ...(username === "" ? {} : { user: decodeURIComponent(username), pass: decodeURIComponent(password) }),
-      ...(protocol === "tls:" ? { tls: {} } : {}),
-      maxReconnectAttempts: -1,
-      reconnectTimeWait: 250,
-      waitOnFirstConnect: true,
-      pingInterval: 5_000,
-      maxPingOut: 2,
-    },
+    servers: `${hostname}:${port || "4222"}`,
+    ...(username === "" ? {} : { user: decodeURIComponent(username), pass: decodeURIComponent(password) }),
+    ...(protocol === "tls:" ? { tls: {} } : {}),
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 250,
+    waitOnFirstConnect: true,
+    pingInterval: 5_000,
+    maxPingOut: 2,
   };
 }
 

@@ -18,6 +18,7 @@ const busFailures = new Set([
   "RequestSkippedError",
   "RequestRejectedError",
   "QueueIsFullError",
+  "BrokerDisconnectedError",
   "ProtocolVersionMismatchError",
 ]);
 

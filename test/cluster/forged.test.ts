@@ -6,7 +6,7 @@ import { connect, type NatsConnection } from "nats";
 import { BusSeal } from "../../services/shared/bus-seal.ts";
 import { Caller, setBusKey } from "../../services/shared/caller.ts";
 import { type Cluster, type Gateway, signInAt, startCluster } from "../support/cluster.ts";
-import { describeWithNats } from "../support/nats.ts";
+import { describeWithNats } from "../support/describe-with-nats.ts";
 import { eventually } from "../support/service.ts";
 
 const prefix = "MOL-records";

@@ -2,7 +2,7 @@
 import { expect, it } from "@jest/globals";
 import { startCluster } from "../support/cluster.ts";
 import { mainScenario, type Step } from "../support/main-scenario.ts";
-import { describeWithNats } from "../support/nats.ts";
+import { describeWithNats } from "../support/describe-with-nats.ts";
 import { startService } from "../support/service.ts";
 
 async function inOneProcess(): Promise<Step[]> {

@@ -1,7 +1,7 @@
 // Two gateways over one bus: what one has acknowledged holds at the other, and long answers arrive whole.
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { type Cluster, type Gateway, signInAt, startCluster } from "../support/cluster.ts";
-import { describeWithNats } from "../support/nats.ts";
+import { describeWithNats } from "../support/describe-with-nats.ts";
 import { demoPassword } from "../support/service.ts";
 
 let cluster: Cluster;

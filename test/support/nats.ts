@@ -1,5 +1,4 @@
 // A real nats-server for tests, on a free loopback port, with a login.
-import { describe, it } from "@jest/globals";
 import { type ChildProcess, spawn } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { connect, createServer } from "node:net";
@@ -22,20 +21,7 @@ function findServer(): string | undefined {
     });
 }
 
-const program = findServer();
-
-/** A suite that needs nats-server: without one it is skipped, in so many words, except in CI, where that is a failure. */
-export function describeWithNats(name: string, body: () => void): void {
-  if (program !== undefined) return describe(name, body);
-  const inCi = process.env["CI"] === "true";
-  describe(`${name} (skipped: no nats-server on PATH)`, () => {
-    if (inCi) {
-      it("nats-server is on PATH", () => {
-        throw new Error("no nats-server on PATH");
-      });
-    } else it.skip("needs nats-server", () => {});
-  });
-}
+export const program = findServer();
 
 export function freePort(): Promise<number> {
   return new Promise((resolve) => {

@@ -1,0 +1,95 @@
+// The connection to NATS, watched. Moleculer thinks itself connected for ever: requests would wait in the client's
+// buffer for a server that is away until their time is up, and be sent, stale, when it is back.
+import { setTimeout as delay } from "node:timers/promises";
+import type { Logger } from "pino";
+import type { Middleware, ServiceBroker } from "moleculer";
+import { connect, type ConnectionOptions } from "nats";
+import { errorCode, StartError } from "./embedded/start-error.ts";
+
+const firstWaitMsMax = 30_000;
+const retryMs = 250;
+const attemptMsMax = 2_000;
+
+// What Moleculer does not declare.
+interface Pending {
+  action: { name: string };
+  nodeID: string;
+  reject(error: Error): void;
+}
+interface Link {
+  tx: { connected: boolean; client: { status(): AsyncIterable<{ type: string }> } | null };
+  pendingRequests: Map<string, Pending>;
+  discoverer: { sendLocalNodeInfo(): Promise<void>; discoverAllNodes(): Promise<unknown> };
+}
+
+interface Registry {
+  nodes: { toArray(): { id: string; local: boolean }[]; disconnected(id: string, unexpected: boolean): void };
+}
+
+export function busLink(options: ConnectionOptions, log: Logger): Middleware {
+  return {
+    name: "bus-link",
+    async starting() {
+      await waitForBus(options, log);
+    },
+    created(broker: ServiceBroker) {
+      broker.localBus.on("$transporter.connected", () => void follow(broker, log));
+    },
+  };
+}
+
+/** @throws StartError when the bus refuses the login, or cannot be reached for half a minute */
+async function waitForBus(options: ConnectionOptions, log: Logger): Promise<void> {
+  const attempt = { ...options, waitOnFirstConnect: false, reconnect: false, timeout: attemptMsMax };
+  const deadline = performance.now() + firstWaitMsMax;
+  for (let told = false; ; told = true) {
+    try {
+      const trial = await connect(attempt);
+      return await trial.close();
+    } catch (error) {
+      const reason = errorCode(error) || "unknown";
+      if (/^(?:AUTHORIZATION|AUTHENTICATION|BAD_AUTH)/.test(reason))
+        throw new StartError(`The bus at ${String(options.servers)} refuses the login of NATS_URL.`);
+      if (performance.now() > deadline)
+        throw new StartError(
+          `The bus at ${String(options.servers)} cannot be reached with NATS_URL (${reason}).`,
+        );
+      if (!told) log.warn({ bus: options.servers, reason }, "waiting for the bus");
+    }
+    await delay(retryMs);
+  }
+}
+
+/** Ends with the connection. */
+async function follow(broker: ServiceBroker, log: Logger): Promise<void> {
+  const link = broker.transit as unknown as Link;
+  for await (const { type } of link.tx.client?.status() ?? []) {
+    if (type === "disconnect") {
+      log.warn("the bus is away");
+      refuse(link, broker);
+    } else if (type === "reconnect") {
+      log.warn("the bus is back");
+      await resume(link);
+    }
+  }
+}
+
+/**
+ * From here on Moleculer refuses requests at once; those under way will not be answered any more. The other nodes
+ * count as gone until they are heard again: a request to one that is not back yet would be lost, and waited for.
+ */
+function refuse(link: Link, broker: ServiceBroker): void {
+  link.tx.connected = false;
+  for (const [id, { reject }] of link.pendingRequests) {
+    link.pendingRequests.delete(id);
+    reject(Object.assign(new Error("The bus is away"), { name: "RequestRejectedError" }));
+  }
+  const { nodes } = broker.registry as unknown as Registry;
+  for (const node of nodes.toArray()) if (!node.local) nodes.disconnected(node.id, true);
+}
+
+async function resume(link: Link): Promise<void> {
+  link.tx.connected = true;
+  await link.discoverer.sendLocalNodeInfo();
+  await link.discoverer.discoverAllNodes();
+}

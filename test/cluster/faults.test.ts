@@ -1,0 +1,137 @@
+// Processes and NATS that die, stop or stand still under load: bounded failures, told as 503, and no hand needed after.
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { type Cluster, type Gateway, signInAt, startCluster } from "../support/cluster.ts";
+import { describeWithNats } from "../support/describe-with-nats.ts";
+import { freePort } from "../support/nats.ts";
+import { type Answer, eventually, type RunningProcess } from "../support/service.ts";
+
+let cluster: Cluster;
+let gateway: Gateway;
+let services: RunningProcess;
+let token = "";
+let health = { gateway: "", services: "" };
+
+interface Load {
+  /** Stops it and answers how each request ended. */
+  stop(): Promise<{ statuses: Map<number, number>; failedAt: number[]; longestMs: number }>;
+}
+
+/** Six clients, one request after the other each; half of them write. */
+function load(): Load {
+  let running = true;
+  const statuses = new Map<number, number>();
+  const failedAt: number[] = [];
+  let longestMs = 0;
+  const client = async (number: number) => {
+    while (running) {
+      const begun = performance.now();
+      const answer = await (number % 2 === 0
+        ? gateway.call("GET", "/api/admin/users", { token })
+        : gateway.call("PUT", "/api/preferences/theme", { token, body: { theme: "dark" } }));
+      longestMs = Math.max(longestMs, performance.now() - begun);
+      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+      if (answer.status !== 200) {
+        failedAt.push(begun);
+        expectUnavailable(answer);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    }
+  };
+  const clients = Promise.all(Array.from({ length: 6 }, (_, number) => client(number)));
+  return {
+    async stop() {
+      running = false;
+      await clients;
+      return { statuses, failedAt, longestMs };
+    },
+  };
+}
+
+function expectUnavailable({ status, headers, body }: Answer): void {
+  expect({ status, body }).toEqual({
+    status: 503,
+    body: { detail: expect.any(String), code: expect.any(String) },
+  });
+  expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
+}
+
+const passing = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const me = () => gateway.call("GET", "/api/users/me", { token });
+const probe = async (url: string) => (await fetch(url)).status;
+
+/** Settings with probes of their own; answers their address too. */
+async function withProbes(): Promise<{ settings: Record<string, string>; url: string }> {
+  const port = await freePort();
+  return { settings: { HEALTH_PORT: String(port) }, url: `http://127.0.0.1:${port}` };
+}
+
+describeWithNats("faults of a cluster", () => {
+  beforeAll(async () => {
+    cluster = await startCluster();
+    const [here, there] = await Promise.all([withProbes(), withProbes()]);
+    services = await cluster.startServices(there.settings);
+    gateway = await cluster.startGateway(here.settings);
+    health = { gateway: here.url, services: there.url };
+    token = await signInAt(gateway, "admin");
+  }, 60_000);
+  afterAll(() => cluster?.stop(), 40_000);
+
+  it("NATS killed: 503 at once, not ready yet alive; served again within 10 s after it is back", async () => {
+    for (const url of [health.gateway, health.services]) {
+      expect([await probe(`${url}/readyz`), await probe(`${url}/livez`)]).toEqual([200, 200]);
+    }
+    await cluster.nats.kill();
+    for (let tries = 0; tries < 5; tries++) {
+      const begun = performance.now();
+      expectUnavailable(await me());
+      expect(performance.now() - begun).toBeLessThan(2_000);
+    }
+    for (const url of [health.gateway, health.services]) {
+      await eventually(async () => (await probe(`${url}/readyz`)) === 503);
+      expect(await probe(`${url}/livez`)).toBe(200);
+    }
+    await cluster.nats.start();
+    await eventually(async () => (await me()).status === 200, 10_000);
+    for (const url of [health.gateway, health.services]) {
+      await eventually(async () => (await probe(`${url}/readyz`)) === 200);
+      expect(await probe(`${url}/livez`)).toBe(200);
+    }
+  }, 60_000);
+
+  it("a services process that gets SIGTERM under load, with another beside it: 0 failed requests", async () => {
+    const second = await cluster.startServices();
+    const running = load();
+    await passing(1_500);
+    expect(await services.stop("SIGTERM")).toBe(0);
+    services = await cluster.startServices();
+    await passing(1_500);
+    expect(await second.stop("SIGTERM")).toBe(0);
+    await passing(500);
+    const { statuses } = await running.stop();
+    expect([...statuses.keys()]).toEqual([200]);
+    expect(statuses.get(200)).toBeGreaterThan(100);
+  }, 60_000);
+
+  it("a services process that is killed, with another beside it: failures end with the heartbeat limit", async () => {
+    const second = await cluster.startServices();
+    const running = load();
+    await passing(1_500);
+    const killedAt = performance.now();
+    await services.stop("SIGKILL");
+    services = second;
+    await passing(14_000);
+    const { statuses, failedAt, longestMs } = await running.stop();
+    expect([...statuses.keys()].filter((status) => status !== 200 && status !== 503)).toEqual([]);
+    // Noticed after 6 s without a heartbeat, looked for every 6 s.
+    expect(Math.max(0, ...failedAt.map((at) => at - killedAt))).toBeLessThan(13_000);
+    expect(longestMs).toBeLessThan(13_000);
+    expect(statuses.get(200)).toBeGreaterThan(100);
+  }, 60_000);
+
+  it("no services at all: the gateway answers 503 and serves again when one comes", async () => {
+    await services.stop("SIGTERM");
+    for (let tries = 0; tries < 3; tries++) expectUnavailable(await me());
+    await cluster.startServices();
+    await eventually(async () => (await me()).status === 200, 5_000);
+  }, 60_000);
+});
