@@ -4,6 +4,7 @@ import type { ActionContract } from "../shared/bus.ts";
 import { auditContract } from "../audit/audit.contract.ts";
 import { authContract } from "../auth/auth.contract.ts";
 import { healthContract } from "../health/health.contract.ts";
+import { mailContract } from "../mail/mail.contract.ts";
 import { departmentsContract } from "../tenants/departments.contract.ts";
 import { tenantsContract } from "../tenants/tenants.contract.ts";
 import { accountsContract } from "../users/accounts.contract.ts";
@@ -14,6 +15,7 @@ export const contracts = {
   ...auditContract,
   ...authContract,
   ...healthContract,
+  ...mailContract,
   ...departmentsContract,
   ...tenantsContract,
   ...accountsContract,

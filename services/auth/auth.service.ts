@@ -10,8 +10,8 @@ import { jobs } from "../../mixins/jobs.ts";
 import { type Call, implement, listen, runtimeOf } from "../shared/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Unauthorized } from "../shared/errors.ts";
+import { perRuntime } from "../shared/per-runtime.ts";
 import { addressKey, RateLimit } from "../shared/rate-limits.ts";
-import type { Runtime } from "../shared/runtime.ts";
 import { AccessTokens } from "./access-token.ts";
 import { AccountQueue } from "./attempts.ts";
 import { authContract } from "./auth.contract.ts";
@@ -19,32 +19,15 @@ import { login } from "./login.ts";
 import { SessionReader } from "./session-reader.ts";
 import { dropDeadSessions, sweepSessions } from "./sweep-sessions.ts";
 
-interface Parts {
-  tokens: AccessTokens;
-  sessions: SessionReader;
-  attempts: AccountQueue;
-  perAddress: RateLimit;
-}
-
-// One set of parts per process and runtime: made when the first call needs them, as the runtime opens after loading.
-const partsOf = new WeakMap<Runtime, Parts>();
-
-function parts(runtime: Runtime): Parts {
-  const made = partsOf.get(runtime);
-  if (made !== undefined) return made;
-  const { config, secrets, database: db } = runtime;
-  const fresh = {
-    tokens: new AccessTokens(secrets.jwt, config.jwtPreviousSecrets, config.accessTokenTtlSeconds),
-    sessions: new SessionReader(db),
-    attempts: new AccountQueue(),
-    perAddress: new RateLimit(db, "login", config.loginPerMinute, 60),
-  };
-  partsOf.set(runtime, fresh);
-  return fresh;
-}
+const partsOf = perRuntime(({ config, secrets, database: db }) => ({
+  tokens: new AccessTokens(secrets.jwt, config.jwtPreviousSecrets, config.accessTokenTtlSeconds),
+  sessions: new SessionReader(db),
+  attempts: new AccountQueue(),
+  perAddress: new RateLimit(db, "login", config.loginPerMinute, 60),
+}));
 
 async function authenticate(call: Call<{ token: string }>) {
-  const { tokens, sessions } = parts(call.runtime);
+  const { tokens, sessions } = partsOf(call.runtime);
   const sessionId = tokens.sessionOf(call.params.token);
   const session = sessionId === undefined ? undefined : await sessions.read(sessionId);
   if (session === undefined) throw new Unauthorized("invalid_token", "The token is invalid or expired");
@@ -81,7 +64,7 @@ const auth: ServiceSchema = {
   ],
   actions: implement(authContract, {
     "auth.login": async (call) => {
-      const { tokens, attempts, perAddress } = parts(call.runtime);
+      const { tokens, attempts, perAddress } = partsOf(call.runtime);
       await perAddress.take(addressKey(call.caller.facts.ip));
       return login(call, tokens, attempts);
     },

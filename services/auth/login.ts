@@ -19,7 +19,7 @@ export function login(call: Call<Params>, tokens: AccessTokens, queue: AccountQu
   const subdomain = call.params.subdomain.toLowerCase();
   const email = call.params.email.toLowerCase();
   return queue.run(`${subdomain}\n${email}`, async () => {
-    const facts = await readSignIn(call.db, subdomain, email);
+    const facts = await readSignIn(call.db, subdomain, call.params.email);
     const { account } = facts;
     const locked = isLocked(facts.lockout ?? undefined, facts.nowMs);
     const right = await call.runtime.hasher.verify(

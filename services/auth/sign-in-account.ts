@@ -27,34 +27,37 @@ export interface SignInFacts {
   account: Account | undefined;
 }
 
-type Row = { tenant_id: number; tenant_known: boolean; lockout: LockoutState | null; now_ms: number } & (
-  | Account
-  | { user_id: null }
-);
+type Row = {
+  tenant_id: number;
+  tenant_known: boolean;
+  email_key: string;
+  lockout: LockoutState | null;
+  now_ms: number;
+} & (Account | { user_id: null });
 
 export function lockoutKeyOf(subdomain: string, email: string, tenantKnown: boolean): string {
   return tenantKnown ? email : `${subdomain}:${email}`;
 }
 
-/** @param subdomain, email lower-case */
+/** @param subdomain lower-case; the database lower-cases the e-mail address, as it did when it was stored */
 export async function readSignIn(database: Database, subdomain: string, email: string): Promise<SignInFacts> {
   const row = await database.readOne<Row>(platform, {
     name: "auth.sign_in",
-    text: `select coalesce(t.id, p.id) as tenant_id, t.id is not null as tenant_known,
+    text: `select coalesce(t.id, p.id) as tenant_id, t.id is not null as tenant_known, lower($2) as email_key,
         a.user_id, a.role, a.password_hash, a.is_active, a.approved, a.email_verified, a.user_epoch, a.tenant_epoch,
         l.state as lockout, (extract(epoch from now()) * 1000)::float8 as now_ms
       from tenants p
       left join tenants t on t.subdomain = $1 and t.deleted_at is null and t.is_active
-      left join sign_in_accounts a on a.tenant_id = t.id and a.email_key = $2
+      left join sign_in_accounts a on a.tenant_id = t.id and a.email_key = lower($2)
       left join lockouts l on l.tenant_id = coalesce(t.id, p.id)
-        and l.email = case when t.id is null then $1 || ':' || $2 else $2 end
+        and l.email = case when t.id is null then $1 || ':' || lower($2) else lower($2) end
       where p.subdomain = 'platform' and p.deleted_at is null`,
     values: [subdomain, email],
   });
   if (row === undefined) throw new Error("the platform tenant is missing");
   return {
     tenantId: row.tenant_id,
-    lockoutKey: lockoutKeyOf(subdomain, email, row.tenant_known),
+    lockoutKey: lockoutKeyOf(subdomain, row.email_key, row.tenant_known),
     lockout: row.lockout,
     nowMs: row.now_ms,
     account: row.user_id === null ? undefined : row,

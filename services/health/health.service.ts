@@ -29,7 +29,13 @@ async function report(call: Call<unknown>): Promise<Report> {
         where tenant_id in (select id from tenants where deleted_at is null)) as departments`,
     values: [],
   });
-  const checks = { postgres: await check(() => call.db.pool.query("select 1")), bus: call.busState() };
+  const [postgres, mail] = await Promise.all([
+    check(() => call.db.pool.query("select 1")),
+    check(async () => {
+      if (!(await call.bus("mail.check", {})).ok) throw new Error("no mail");
+    }),
+  ]);
+  const checks = { postgres, bus: call.busState(), mail };
   return {
     status: Object.values(checks).every((state) => state === "ok") ? "ok" : "degraded",
     tenant_mode: call.runtime.config.tenantMode === "multi",

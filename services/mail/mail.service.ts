@@ -3,16 +3,21 @@
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { jobs } from "../../mixins/jobs.ts";
-import { callAs, runtimeOf } from "../shared/bus.ts";
+import { callAs, implement } from "../shared/bus.ts";
+import { perRuntime } from "../shared/per-runtime.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import type { Letter } from "./letter.ts";
-import { createMailer, type Mailer, MailRefused } from "./mailer.ts";
+import { mailContract } from "./mail.contract.ts";
+import { createMailer, MailRefused } from "./mailer.ts";
 import * as templates from "./templates.ts";
 
 interface MailService extends Service {
   runtime: Runtime;
-  mailer?: Mailer;
 }
+
+const mailerOf = perRuntime(({ config, mailDirectory }) =>
+  createMailer({ smtpUrl: config.smtpUrl, from: config.mailFrom, directory: mailDirectory }),
+);
 
 interface Addressee {
   to: string;
@@ -49,7 +54,7 @@ function notice(kind: keyof typeof notices) {
 
 async function post(service: MailService, { to }: Addressee, letter: Letter): Promise<void> {
   try {
-    await service.mailer?.send({ to, ...letter });
+    await mailerOf(service.runtime).send({ to, ...letter });
   } catch (error) {
     if (!(error instanceof MailRefused)) throw error;
     // Trying again would be refused again; the address stays out of the log.
@@ -80,12 +85,11 @@ const mail: ServiceSchema<object, object, object, MailService> = {
       concurrentMax: 4,
     }),
   ],
-  created(this: MailService) {
-    const { config, mailDirectory } = runtimeOf(this);
-    this.mailer = createMailer({ smtpUrl: config.smtpUrl, from: config.mailFrom, directory: mailDirectory });
-  },
+  actions: implement(mailContract, {
+    "mail.check": async (call) => ({ ok: await mailerOf(call.runtime).verify() }),
+  }),
   async stopped(this: MailService) {
-    await this.mailer?.close();
+    await mailerOf(this.runtime).close();
   },
 };
 

@@ -46,6 +46,7 @@ async function writePreferences(
 ): Promise<Answer> {
   const { tenantId, userId } = ownerOf(call);
   const { theme, settings } = call.params;
+  if (theme === undefined && settings === undefined) return readPreferences(call);
   const row = await call.db.change({ tenantId }, call.caller, async (change) => {
     await change.execute(
       "insert into preferences (tenant_id, user_id, theme) values (?, ?, ?) on conflict do nothing",

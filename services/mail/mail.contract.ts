@@ -1,0 +1,19 @@
+// What the mail service answers. Sending needs no action: a change leaves a job in its own transaction.
+import { onlyServices } from "../shared/access.ts";
+import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { object } from "../shared/params/results.ts";
+import { flag } from "../shared/params/rules.ts";
+
+export const mailContract = {
+  "mail.check": {
+    summary:
+      "Whether mails can be sent: the server answers and takes the login, or the folder can be written to.",
+    audits: "mail.check",
+    access: onlyServices("health"),
+    result: object({ ok: flag() }),
+  },
+} as const satisfies Contract;
+
+declare module "../shared/bus.ts" {
+  interface Actions extends ActionsOf<typeof mailContract> {}
+}
