@@ -1,6 +1,7 @@
-// Reads who a session belongs to, for every request of every client. Requests that arrive while a read is under way
-// share the next one, so under load one statement serves many (a second read at a time would halve that for nothing);
-// none ever joins a read that began before it did, which is what makes a revocation count from the next request on.
+// Reads who a session belongs to, for every request of every client. Requests that arrive in one turn of the event loop,
+// or while a read is under way, share the next one, so under load one statement serves many (a second read at a time
+// would halve that for nothing); none ever joins a read that began before it did, which is what makes a revocation
+// count from the next request on.
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Role } from "../shared/roles.ts";
@@ -35,19 +36,22 @@ export class SessionReader {
       const others = this.#waiting.get(sessionId);
       if (others === undefined) this.#waiting.set(sessionId, [{ resolve, reject }]);
       else others.push({ resolve, reject });
-      this.#readNext();
+      if (!this.#reading) this.#readSoon();
     });
   }
 
+  #readSoon(): void {
+    this.#reading = true;
+    setImmediate(() => this.#readNext());
+  }
+
   #readNext(): void {
-    if (this.#waiting.size === 0 || this.#reading) return;
     const batch = new Map([...this.#waiting].slice(0, batchMax));
     if (batch.size === this.#waiting.size) this.#waiting = new Map();
     else for (const id of batch.keys()) this.#waiting.delete(id);
-    this.#reading = true;
     void this.#readBatch(batch).finally(() => {
       this.#reading = false;
-      this.#readNext();
+      if (this.#waiting.size > 0) this.#readSoon();
     });
   }
 
