@@ -210,7 +210,7 @@ const oddHeaders: readonly ((m: string) => string)[] = [
   () => "X-Forwarded-For: 1.2.3.4, ::1, nonsense",
   (m) => `X-Tenant: ${m}\r\nX-User-Role: superadmin`,
   (m) => `Cookie: __proto__=${m}; a=b`,
-  (m) => `User-Agent: ${m}\u0001\u001b[31m`.replace(/[\u0001\u001b]/g, ""),
+  (m) => `User-Agent: ${m}\u001b[31m`,
   (m) => `User-Agent: ${m.padEnd(4_000, "u")}`,
   () => "Content-Encoding: gzip",
   () => "Accept: application/xml;q=1",

@@ -168,6 +168,20 @@ describe("each operation", () => {
     },
   );
 
+  it("an administrator deactivates no tenant: 403 for the own one, 404 for every other", async () => {
+    const told: Record<string, number> = {};
+    for (const [kind, { id }] of Object.entries({ ...world.tenants, never: { id: neverId } })) {
+      const answer = await world.wire.send({
+        method: "PUT",
+        path: `/api/admin/tenants/${id}`,
+        headers: { authorization: `Bearer ${tokens.get("admin")}`, "content-type": "application/json" },
+        body: '{"is_active": false}',
+      });
+      told[kind] = answer.status;
+    }
+    expect(told).toEqual({ own: 403, other: 404, inactive: 404, deleted: 404, platform: 404, never: 404 });
+  });
+
   it("was walked whole: no cell is missing and none stands twice", () => {
     const perCaller = Object.values(rules).reduce((sum, { ids }) => {
       const undeclared = ["query", "body"].filter((place) => !ids.some((id) => id.place === place));
