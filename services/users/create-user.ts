@@ -85,20 +85,24 @@ export async function createUser(call: Call<Params>): Promise<User> {
   const insert = call.db.change({ tenantId }, caller, async (change) => {
     if ((await tenantFor(change.entities, tenantId)) === undefined)
       throw userViolations.users_tenant_id_fkey();
-    return insertUser(change, "user.create", {
-      tenantId,
-      email: params.email,
-      fullName: params.full_name,
-      role: params.role,
-      departmentId: params.department_id ?? null,
-      canSeeAllPatients: params.can_see_all_patients,
-      passwordHash,
-      approved: true,
-      // The administrator who typed the address vouches for it.
-      emailVerified: true,
-    });
+    return insertUser(change, "user.create", vouchedFor(params, tenantId, passwordHash));
   });
   return toUser(await mapViolations(userViolations, insert));
+}
+
+/** Approved and verified: whoever typed the address vouches for it. */
+function vouchedFor(params: Omit<Bootstrap, "tenant_id">, tenantId: number, passwordHash: string): NewUser {
+  return {
+    tenantId,
+    email: params.email,
+    fullName: params.full_name,
+    role: params.role,
+    departmentId: params.department_id ?? null,
+    canSeeAllPatients: params.can_see_all_patients,
+    passwordHash,
+    approved: true,
+    emailVerified: true,
+  };
 }
 
 export function assertGoodPassword(
@@ -130,17 +134,7 @@ export async function bootstrapUser(call: Call<Bootstrap>): Promise<{ id: number
   if (found !== undefined) return { id: found.id, created: false };
   const passwordHash = await call.runtime.hasher.hash(params.password);
   const row = await call.db.change(platform, call.caller, (change) =>
-    insertUser(change, "user.create", {
-      tenantId,
-      email: params.email,
-      fullName: params.full_name,
-      role: params.role,
-      departmentId: params.department_id ?? null,
-      canSeeAllPatients: params.can_see_all_patients,
-      passwordHash,
-      approved: true,
-      emailVerified: true,
-    }),
+    insertUser(change, "user.create", vouchedFor(params, tenantId, passwordHash)),
   );
   return { id: row.id, created: true };
 }
