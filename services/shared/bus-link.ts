@@ -10,6 +10,9 @@ const firstWaitMsMax = 30_000;
 const retryMs = 250;
 const attemptMsMax = 2_000;
 
+/** May be over in a moment; anything else (no TLS there, a certificate) will not. */
+const passing = /^(?:CONNECTION_\w+|TIMEOUT|DISCONNECT|E(?!RR_)[A-Z_]+)$/;
+
 // What Moleculer does not declare.
 interface Pending {
   action: { name: string };
@@ -48,12 +51,10 @@ async function waitForBus(options: ConnectionOptions, log: Logger): Promise<void
       return await trial.close();
     } catch (error) {
       const reason = errorCode(error) || "unknown";
-      if (/^(?:AUTHORIZATION|AUTHENTICATION|BAD_AUTH)/.test(reason))
-        throw new StartError(`The bus at ${String(options.servers)} refuses the login of NATS_URL.`);
-      if (performance.now() > deadline)
-        throw new StartError(
-          `The bus at ${String(options.servers)} cannot be reached with NATS_URL (${reason}).`,
-        );
+      const bus = `The bus at ${String(options.servers)}`;
+      if (reason === "AUTHORIZATION_VIOLATION") throw new StartError(`${bus} refuses the login of NATS_URL.`);
+      if (!passing.test(reason) || performance.now() > deadline)
+        throw new StartError(`${bus} cannot be reached with NATS_URL (${reason}).`);
       if (!told) log.warn({ bus: options.servers, reason }, "waiting for the bus");
     }
     await delay(retryMs);
@@ -62,6 +63,7 @@ async function waitForBus(options: ConnectionOptions, log: Logger): Promise<void
 
 /** Ends with the connection. */
 async function follow(broker: ServiceBroker, log: Logger): Promise<void> {
+  // Its transit is declared without the transporter and the open requests.
   const link = broker.transit as unknown as Link;
   for await (const { type } of link.tx.client?.status() ?? []) {
     if (type === "disconnect") {
@@ -80,10 +82,11 @@ async function follow(broker: ServiceBroker, log: Logger): Promise<void> {
  */
 function refuse(link: Link, broker: ServiceBroker): void {
   link.tx.connected = false;
-  for (const [id, { reject }] of link.pendingRequests) {
+  for (const [id, pending] of link.pendingRequests) {
     link.pendingRequests.delete(id);
-    reject(Object.assign(new Error("The bus is away"), { name: "RequestRejectedError" }));
+    pending.reject(Object.assign(new Error("The bus is away"), { name: "RequestRejectedError" }));
   }
+  // Moleculer declares its registry's catalogues with classes it does not export.
   const { nodes } = broker.registry as unknown as Registry;
   for (const node of nodes.toArray()) if (!node.local) nodes.disconnected(node.id, true);
 }

@@ -12,35 +12,48 @@ let token = "";
 let health = { gateway: "", services: "" };
 
 interface Load {
+  /** Resolves when so many more requests were answered. */
+  answered(count: number): Promise<unknown>;
+  /** Resolves when requests failed and 200 in a row did not any more; rejects after 20 s. */
+  recovered(): Promise<unknown>;
   /** Stops it and answers how each request ended. */
   stop(): Promise<{ statuses: Map<number, number>; failedAt: number[]; longestMs: number }>;
 }
 
 /** Six clients, one request after the other each; half of them write. */
 function load(): Load {
-  let running = true;
+  const ending = new AbortController();
   const statuses = new Map<number, number>();
   const failedAt: number[] = [];
   let longestMs = 0;
+  let total = 0;
+  let wellInARow = 0;
   const client = async (number: number) => {
-    while (running) {
+    while (!ending.signal.aborted) {
       const begun = performance.now();
       const answer = await (number % 2 === 0
         ? gateway.call("GET", "/api/admin/users", { token })
         : gateway.call("PUT", "/api/preferences/theme", { token, body: { theme: "dark" } }));
       longestMs = Math.max(longestMs, performance.now() - begun);
       statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+      total++;
+      wellInARow++;
       if (answer.status !== 200) {
+        wellInARow = 0;
         failedAt.push(begun);
         expectUnavailable(answer);
-        await new Promise((resolve) => setTimeout(resolve, 20));
       }
     }
   };
   const clients = Promise.all(Array.from({ length: 6 }, (_, number) => client(number)));
   return {
+    answered(count) {
+      const enough = total + count;
+      return eventually(async () => total >= enough, 20_000);
+    },
+    recovered: () => eventually(async () => failedAt.length > 0 && wellInARow >= 200, 20_000),
     async stop() {
-      running = false;
+      ending.abort();
       await clients;
       return { statuses, failedAt, longestMs };
     },
@@ -55,7 +68,6 @@ function expectUnavailable({ status, headers, body }: Answer): void {
   expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
 }
 
-const passing = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const me = () => gateway.call("GET", "/api/users/me", { token });
 const probe = async (url: string) => (await fetch(url)).status;
 
@@ -101,12 +113,12 @@ describeWithNats("faults of a cluster", () => {
   it("a services process that gets SIGTERM under load, with another beside it: 0 failed requests", async () => {
     const second = await cluster.startServices();
     const running = load();
-    await passing(1_500);
+    await running.answered(200);
     expect(await services.stop("SIGTERM")).toBe(0);
     services = await cluster.startServices();
-    await passing(1_500);
+    await running.answered(200);
     expect(await second.stop("SIGTERM")).toBe(0);
-    await passing(500);
+    await running.answered(200);
     const { statuses } = await running.stop();
     expect([...statuses.keys()]).toEqual([200]);
     expect(statuses.get(200)).toBeGreaterThan(100);
@@ -115,11 +127,11 @@ describeWithNats("faults of a cluster", () => {
   it("a services process that is killed, with another beside it: failures end with the heartbeat limit", async () => {
     const second = await cluster.startServices();
     const running = load();
-    await passing(1_500);
+    await running.answered(200);
     const killedAt = performance.now();
     await services.stop("SIGKILL");
     services = second;
-    await passing(14_000);
+    await running.recovered();
     const { statuses, failedAt, longestMs } = await running.stop();
     expect([...statuses.keys()].filter((status) => status !== 200 && status !== 503)).toEqual([]);
     // Noticed after 6 s without a heartbeat, looked for every 6 s.

@@ -101,10 +101,10 @@ describe("a server that was stopped", () => {
     const url = service.settings["DATABASE_URL"];
     const killer = new pg.Client({ connectionString: url });
     await killer.connect();
-    let running = true;
+    const ending = new AbortController();
     const statuses = new Set<number>();
     const load = async (n: number) => {
-      while (running) {
+      while (!ending.signal.aborted) {
         const answer = await (n % 2 === 0 ? list() : create(`Ward ${n} ${performance.now()}`));
         statuses.add(answer.status);
         if (answer.status === 503) expectUnavailable(answer);
@@ -117,7 +117,7 @@ describe("a server that was stopped", () => {
         "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'records'",
       );
     }
-    running = false;
+    ending.abort();
     await Promise.all(clients);
     await killer.end();
     expect([...statuses].filter((status) => ![200, 201, 503].includes(status))).toEqual([]);
@@ -126,6 +126,8 @@ describe("a server that was stopped", () => {
 
   it("a server that only stands still is answered for with 503 as well, and served when it moves again", async () => {
     const pid = (restarted as unknown as { processId: number }).processId;
+    // The postmaster first: then no new process can come beside those that are listed.
+    process.kill(pid, "SIGSTOP");
     const all = [pid, ...(await descendantsOf(pid))];
     for (const each of all) process.kill(each, "SIGSTOP");
     try {
