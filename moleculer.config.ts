@@ -26,6 +26,7 @@ export function assemble(config: Config, onFailure: (reason: string) => void): A
 
 function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: string) => void): BrokerOptions {
   const nats = config.natsUrl === undefined ? undefined : natsOptions(config.natsUrl);
+  const busLogLevel = ["error", "fatal", "silent"].includes(config.logLevel) ? config.logLevel : "warn";
   return {
     namespace: config.namespace,
     nodeID: config.nodeId,
@@ -35,7 +36,8 @@ function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: str
       // Moleculer's debug lines hold parameters; warnings and errors are all that is wanted of it.
       options: {
         level: "warn",
-        createLogger: (level: string, bindings: object) => runtime.log.child(bindings, { level }),
+        createLogger: (_level: string, bindings: object) =>
+          runtime.log.child(bindings, { level: busLogLevel }),
       },
     },
     // Parameters are checked by the contracts; see implement() in services/shared/bus.ts.

@@ -17,12 +17,16 @@ export async function register(
 ): Promise<Profile> {
   const { params } = call;
   await limitRegistration(call);
-  if (!registrableRoles.includes(params.role)) {
-    throw new Forbidden("role_not_registrable", "This role is given by an administrator");
-  }
   const tenant = await call.bus("tenants.find", { subdomain: params.subdomain });
   if (tenant === null || tenant.subdomain === platformSubdomain) throw new NotFound("Tenant");
-  if (tenant.registration === "closed") throw new Forbidden("registration_closed", "Registration is closed");
+  if (!registrableRoles.includes(params.role)) {
+    await recordRefusal(call, tenant.id, "role_not_registrable");
+    throw new Forbidden("role_not_registrable", "This role is given by an administrator");
+  }
+  if (tenant.registration === "closed") {
+    await recordRefusal(call, tenant.id, "registration_closed");
+    throw new Forbidden("registration_closed", "Registration is closed");
+  }
   assertGoodPassword("password", params.password, { ...params, tenant });
   const passwordHash = await call.runtime.hasher.hash(params.password);
   const scope = { tenantId: tenant.id };
@@ -46,4 +50,11 @@ export async function register(
   const row = await call.db.readOne<Parameters<typeof toProfile>[0]>(scope, profileStatement(tenant.id, id));
   if (row === undefined) throw new Unavailable();
   return toProfile(row);
+}
+
+/** The gateway records refusals of those who signed in; who registers has not. */
+async function recordRefusal(call: Call<unknown>, tenantId: number, code: string): Promise<void> {
+  await call.db.change({ tenantId }, call.caller, async (change) => {
+    change.audit({ tenantId, action: "user.register", outcome: "denied", changes: { code } });
+  });
 }

@@ -160,6 +160,19 @@ describe("403", () => {
     expect(answer.body).toEqual({ detail: expect.any(String), code: expect.any(String) });
     expect(await usersOf(body.email)).toBe(0);
   });
+
+  it("a refused registration is an entry of the tenant's log, and no more than that", async () => {
+    const { entries, events } = await traceOf(service, () => register(applicant({ role: "admin" })));
+    expect(events).toEqual([]);
+    expect(entries).toMatchObject([
+      {
+        action: "user.register",
+        outcome: "denied",
+        user_id: null,
+        changes: { code: "role_not_registrable" },
+      },
+    ]);
+  });
 });
 
 describe("404", () => {
