@@ -1,9 +1,12 @@
 // One line per request: who, what (the route's template, never the address with its query), how it ended, how long.
 import type { ServerResponse } from "node:http";
-import type { Logger } from "pino";
+import type { Runtime } from "../shared/runtime.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
 
-export function accessLog(log: Logger): (request: GatewayRequest, response: ServerResponse) => void {
+export function accessLog({
+  log,
+  metrics,
+}: Runtime): (request: GatewayRequest, response: ServerResponse) => void {
   const lines = log.child({ mod: "access" });
   return (request, response) => {
     const startedAt = performance.now();
@@ -11,13 +14,18 @@ export function accessLog(log: Logger): (request: GatewayRequest, response: Serv
       const principal = request.caller?.principal;
       const user =
         principal?.kind === "user" ? { tenantId: principal.tenantId, userId: principal.userId } : undefined;
+      const { method = "-", endpoint } = request;
+      const route = endpoint?.route.path ?? "-";
+      const status = response.writableFinished ? response.statusCode : 499;
+      const durationMs = performance.now() - startedAt;
+      metrics?.request(method, route, status, durationMs / 1000);
       lines.info({
         requestId: request.requestId,
-        method: request.method,
-        route: request.endpoint?.route.path ?? "-",
-        status: response.writableFinished ? response.statusCode : 499,
+        method,
+        route,
+        status,
         error: request.errorCode,
-        durationMs: Math.round((performance.now() - startedAt) * 100) / 100,
+        durationMs: Math.round(durationMs * 100) / 100,
         ip: request.clientIp,
         ...user,
       });

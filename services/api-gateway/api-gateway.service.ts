@@ -39,11 +39,11 @@ function answerError(
 }
 
 function requestListener(gateway: Gateway): (incoming: IncomingMessage, response: ServerResponse) => void {
-  const { config, log } = gateway.runtime;
+  const { config } = gateway.runtime;
   const handle = gateway.express();
   const cors = corsFor(config.corsOrigins);
   const addressOf = clientAddressOf(config.trustedProxies);
-  const logAccess = accessLog(log);
+  const logAccess = accessLog(gateway.runtime);
   const pages = staticPages(config);
   return (incoming, response) => {
     const request: GatewayRequest = Object.assign(incoming, {
@@ -92,14 +92,15 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
         },
       },
     ],
-    onError(this: Gateway, request: GatewayRequest, response: ServerResponse, error: Error) {
-      answerError(this, request, response, routingError(request, error));
-    },
   },
   // The gateway's own helper actions would show the routes to the bus.
   actions: { listAliases: false, addRoute: false, removeRoute: false },
   methods: {
     sendResponse: sendResult,
+    // moleculer-web would log the error itself first, message and all; ours decides what the log may have.
+    errorHandler(this: Gateway, request: GatewayRequest, response: ServerResponse, error: unknown) {
+      answerError(this, request, response, routingError(request, error));
+    },
     // Query strings are parsed by the endpoint, strictly; here only the path is needed.
     parseQueryString(request: GatewayRequest) {
       return { query: {}, url: request.url?.split("?")[0] ?? "/" };

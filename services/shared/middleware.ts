@@ -33,13 +33,17 @@ export function recordsMiddleware(runtime: Runtime, onFailure: (reason: string) 
     async starting(broker: ServiceBroker) {
       if (broker.services.length === 0) throw new StartError("SERVICES names no service of this program.");
       health = await serveHealth(broker, runtime);
+      const { metricsPort, host } = runtime.config;
+      if (metricsPort !== undefined) await runtime.metrics?.listen(metricsPort, host);
       await runtime.open(entitiesOf(broker), onFailure);
     },
     async stopped() {
       await runtime.close();
+      runtime.metrics?.close();
       health?.close();
     },
-    localAction: (next, action) => guardedAction(next, action as RecordsAction, runtime),
+    localAction: (next, action) =>
+      measured(guardedAction(next, action as RecordsAction, runtime), action, runtime),
     localEvent: (next, event) => guardedEvent(next, event.name ?? "", runtime),
     call: operatorCalls,
   };
@@ -69,6 +73,22 @@ function entitiesOf(broker: ServiceBroker): EntitySchema[] | undefined {
 
 type Handler = (ctx: Context) => Promise<unknown>;
 type EventHandler = (ctx: Context) => void | Promise<void>;
+
+function measured(next: Handler, { name = "" }: { name?: string }, { metrics }: Runtime): Handler {
+  if (metrics === undefined) return next;
+  return async (ctx) => {
+    const startedAt = performance.now();
+    let outcome = "ok";
+    try {
+      return await next(ctx);
+    } catch (error) {
+      outcome = String((error as { type?: unknown }).type ?? "internal_error");
+      throw error;
+    } finally {
+      metrics.action(name, outcome, (performance.now() - startedAt) / 1000);
+    }
+  };
+}
 
 function guardedAction(next: Handler, action: RecordsAction, runtime: Runtime): Handler {
   // Private actions are reached only by their own service's methods, never over the bus.

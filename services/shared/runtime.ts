@@ -15,6 +15,7 @@ import { type DataDirectory, openDataDirectory } from "./embedded/data-directory
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "./embedded/postgres.ts";
 import { loadOrCreateSecrets } from "./embedded/secrets.ts";
 import { StartError } from "./embedded/start-error.ts";
+import { ProcessMetrics } from "./process-metrics.ts";
 import { PasswordHasher } from "./passwords/password-hasher.ts";
 
 const statementTimeoutMs = 5_000;
@@ -30,6 +31,8 @@ export class Runtime {
   readonly config: Config;
   readonly log: Logger;
   readonly hasher: PasswordHasher;
+  /** undefined unless METRICS_PORT is set: then nothing is measured. */
+  readonly metrics: ProcessMetrics | undefined;
   #secrets: Secrets | undefined;
   #database: Database | undefined;
   #closing: (() => Promise<void>)[] = [];
@@ -40,6 +43,7 @@ export class Runtime {
     this.config = config;
     this.log = log;
     this.hasher = new PasswordHasher({ workers: config.argon2Workers, queueMax: config.argon2QueueMax });
+    this.metrics = config.metricsPort === undefined ? undefined : new ProcessMetrics(this);
   }
 
   get secrets(): Secrets {
@@ -54,6 +58,11 @@ export class Runtime {
   }
 
   /** The application login's URL, with its password: for the health probe only. Undefined without a database, or yet. */
+  /** The pool, once it is there. */
+  get pool(): Database["pool"] | undefined {
+    return this.#database?.pool;
+  }
+
   get databaseUrl(): string | undefined {
     return this.#connectedTo;
   }

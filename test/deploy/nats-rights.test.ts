@@ -3,7 +3,8 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describeWithNats, type NatsServer, startNats } from "../support/nats.ts";
+import { describeWithNats } from "../support/describe-with-nats.ts";
+import { type NatsServer, startNats } from "../support/nats.ts";
 import {
   addressOf,
   callApi,

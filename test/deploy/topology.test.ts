@@ -2,7 +2,8 @@
 // that what is written there starts, finds each other and serves.
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { join } from "node:path";
-import { describeWithNats, freePort, type NatsServer, startNats } from "../support/nats.ts";
+import { describeWithNats } from "../support/describe-with-nats.ts";
+import { freePort, type NatsServer, startNats } from "../support/nats.ts";
 import {
   addressOf,
   type Answer,
