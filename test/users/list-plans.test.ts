@@ -4,21 +4,24 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { platform, type Scope } from "../../services/shared/database/scope.ts";
 import { listStatement } from "../../services/users/list-users.ts";
 import { userSorts } from "../../services/users/users.contract.ts";
-import { addUsers, createTenants, type Tenant } from "../bench/fill.ts";
+import { addUsers, createTenants, rareNameUsers, type Tenant } from "../bench/fill.ts";
+import { rareName } from "../bench/names.ts";
 import { startService, type TestService } from "../support/service.ts";
 
 const crowd = 6_000;
 const few = 100;
 let service: TestService;
+let large: Tenant;
 let small: Tenant;
 
 beforeAll(async () => {
   service = await startService();
   const { owner } = service.database;
-  const [large, late] = await createTenants(owner, ["large", "late"]);
-  if (large === undefined || late === undefined) throw new Error("the tenants were not made");
-  await addUsers(owner, [large], crowd);
+  const [early, late] = await createTenants(owner, ["large", "late"]);
+  if (early === undefined || late === undefined) throw new Error("the tenants were not made");
+  await addUsers(owner, [early], crowd);
   await addUsers(owner, [late], few);
+  large = early;
   small = late;
 });
 afterAll(() => service.stop());
@@ -26,7 +29,10 @@ afterAll(() => service.stop());
 interface Plan {
   "Index Name"?: string;
   "Rows Removed by Filter"?: number;
+  "Relation Name"?: string;
+  /** Per loop. */
   "Actual Rows"?: number;
+  "Actual Loops"?: number;
   Plans?: Plan[];
 }
 
@@ -62,6 +68,14 @@ describe("a page of a small tenant behind a large one", () => {
     expect(nodes.map((node) => node["Index Name"])).not.toContain("users_pkey");
     // The tenant's own rows that a filter leaves out, and the counters of all tenants' roles.
     expect(passedOver).toBeLessThan(few + 100);
+  });
+});
+
+describe("a selective search", () => {
+  it("reads the rows it has found, not the tenant", async () => {
+    const nodes = await nodesOf({ tenantId: large.id }, { search: rareName });
+    const read = nodes.filter((node) => node["Relation Name"] === "users");
+    expect(read.map((node) => [node["Actual Rows"], node["Actual Loops"]])).toEqual([[1, rareNameUsers]]);
   });
 });
 
