@@ -1,7 +1,7 @@
 // The scene of most parts: one tenant of 10 000 users in a database of its own, the service and the bare program on it.
 import { addUsers, createTenants } from "./fill.ts";
 import type { Scene, Stage } from "./stage.ts";
-import { tokensOf } from "./tenant-clients.ts";
+import { tokensOf, warmUp } from "./tenant-clients.ts";
 
 export const homeUsers = 10_000;
 export const servicePaths = {
@@ -30,6 +30,7 @@ export function homeOf(stage: Stage): Promise<Home> {
     if (tenant === undefined) throw new Error("the tenant was not made");
     await addUsers(scene.owner, [tenant], homeUsers);
     const tokens = await tokensOf(stage, scene.url, servicePaths.login, homeSubdomain);
+    await warmUp(stage, scene.url, [servicePaths.me, servicePaths.list], tokens);
     return { ...scene, tenantId: tenant.id, tokens };
   });
 }
@@ -38,6 +39,8 @@ export function bareOf(stage: Stage): Promise<Bare> {
   return stage.shared("bare", async () => {
     const { ownerUrl } = await homeOf(stage);
     const { captured: url, processId } = await stage.startBare(ownerUrl);
-    return { url, processId, tokens: await tokensOf(stage, url, barePaths.login, homeSubdomain) };
+    const tokens = await tokensOf(stage, url, barePaths.login, homeSubdomain);
+    await warmUp(stage, url, [barePaths.me, barePaths.list], tokens);
+    return { url, processId, tokens };
   });
 }

@@ -46,3 +46,17 @@ export function getting(
   const requests = getRequests(path, tokens);
   return (seconds) => stage.load.run({ url, requests, connections, seconds });
 }
+
+const warmUpRequests = 6_000;
+
+/** Until the program is compiled as it will be: a fresh one must not be compared with one that has run for minutes. */
+export async function warmUp(
+  stage: Stage,
+  url: string,
+  paths: readonly string[],
+  tokens: readonly string[],
+): Promise<void> {
+  const amount = Math.round(warmUpRequests / paths.length);
+  for (const path of paths)
+    await stage.load.amount({ url, requests: getRequests(path, tokens), connections }, amount);
+}

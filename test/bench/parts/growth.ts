@@ -6,7 +6,7 @@ import { homeOf, homeUsers, servicePaths } from "../home.ts";
 import { cpuOf, inTurn, ratio, type Sample, type Side } from "../measure.ts";
 import { judge, say, table, title } from "../report.ts";
 import type { Scene, Stage } from "../stage.ts";
-import { getting, tokensOf } from "../tenant-clients.ts";
+import { getting, tokensOf, warmUp } from "../tenant-clients.ts";
 
 const millionUsers = 1_000_000;
 const tenantsInHundred = 100;
@@ -62,7 +62,9 @@ export async function hundred(stage: Stage): Promise<void> {
 }
 
 async function place(stage: Stage, scene: Scene, tenant: Tenant, name: string): Promise<Place> {
-  return { name, scene, tokens: await tokensOf(stage, scene.url, servicePaths.login, tenant.subdomain) };
+  const tokens = await tokensOf(stage, scene.url, servicePaths.login, tenant.subdomain);
+  await warmUp(stage, scene.url, [servicePaths.me, servicePaths.list, searchPath], tokens);
+  return { name, scene, tokens };
 }
 
 async function timed(fill: () => Promise<void>): Promise<void> {
