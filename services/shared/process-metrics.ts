@@ -30,26 +30,7 @@ export class ProcessMetrics {
       buckets: secondsBuckets,
       registers,
     });
-    new Gauge({
-      name: "records_password_queue_depth",
-      help: "Password checks that wait or run",
-      registers,
-      collect() {
-        this.set(runtime.hasher.depth);
-      },
-    });
-    new Gauge({
-      name: "records_database_connections",
-      help: "Connections of the pool by state; waiting counts those who wait for one",
-      labelNames: ["state"],
-      registers,
-      collect() {
-        const pool = runtime.pool;
-        this.set({ state: "idle" }, pool?.idleCount ?? 0);
-        this.set({ state: "busy" }, (pool?.totalCount ?? 0) - (pool?.idleCount ?? 0));
-        this.set({ state: "waiting" }, pool?.waitingCount ?? 0);
-      },
-    });
+    for (const gauge of processGauges(runtime)) this.#registry.registerMetric(gauge);
   }
 
   request(method: string, route: string, status: number, seconds: number): void {
@@ -82,4 +63,29 @@ export class ProcessMetrics {
     this.#server?.close();
     this.#server?.closeAllConnections();
   }
+}
+
+/** Read when they are asked for. */
+function processGauges(runtime: Runtime): Gauge[] {
+  const queue = new Gauge({
+    name: "records_password_queue_depth",
+    help: "Password checks that wait or run",
+    registers: [],
+    collect() {
+      this.set(runtime.hasher.depth);
+    },
+  });
+  const connections = new Gauge({
+    name: "records_database_connections",
+    help: "Connections of the pool by state; waiting counts those who wait for one",
+    labelNames: ["state"],
+    registers: [],
+    collect() {
+      const { pool } = runtime;
+      this.set({ state: "idle" }, pool?.idleCount ?? 0);
+      this.set({ state: "busy" }, (pool?.totalCount ?? 0) - (pool?.idleCount ?? 0));
+      this.set({ state: "waiting" }, pool?.waitingCount ?? 0);
+    },
+  });
+  return [queue, connections];
 }
