@@ -82,7 +82,8 @@ function measured(next: Handler, { name = "" }: { name?: string }, { metrics }: 
     try {
       return await next(ctx);
     } catch (error) {
-      outcome = String((error as { type?: unknown }).type ?? "internal_error");
+      const { type } = error as { type?: unknown };
+      outcome = typeof type === "string" ? type : "internal_error";
       throw error;
     } finally {
       metrics.action(name, outcome, (performance.now() - startedAt) / 1000);
