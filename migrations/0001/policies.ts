@@ -12,7 +12,7 @@ begin
     tenant_column := case name when 'tenants' then 'id' else 'tenant_id' end;
     execute format('alter table %I enable row level security', name);
     execute format('alter table %I force row level security', name);
-    execute format('create policy one_tenant on %I to records_app using (%I = (select app_tenant()))', name, tenant_column);
+    execute format('create policy one_tenant on %I to records_app using (%I = app_tenant())', name, tenant_column);
     execute format('create policy every_tenant on %I to records_platform using (true)', name);
   end loop;
 end $$;

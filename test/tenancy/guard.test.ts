@@ -73,7 +73,7 @@ describe("logins that are refused", () => {
 });
 
 describe("tables that are refused", () => {
-  const policy = "using (tenant_id = (select app_tenant()))";
+  const policy = "using (tenant_id = app_tenant())";
   const breaks: [what: string, breaking: string, mending: string, sentence: RegExp][] = [
     [
       "one with an extra policy for everyone",
@@ -145,7 +145,7 @@ describe("tables that are refused", () => {
       );
       await expect(standing()).rejects.toThrow(`is not as it was on ${name}.`);
       await scene.owner.query(
-        `create policy one_tenant on ${name} to records_app using (${column} = (select app_tenant()))`,
+        `create policy one_tenant on ${name} to records_app using (${column} = app_tenant())`,
       );
     }
     await expect(standing()).resolves.toBeUndefined();

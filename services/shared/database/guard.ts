@@ -50,7 +50,7 @@ const unforcedTables = `select name from (${tenantTables}) t where not forced or
 /** Policies are joined by OR, so one more, however narrow it looks, could open a table. */
 const alteredPolicies = `select name from (${tenantTables}) t where (
     select array_agg(p.polpermissive and p.polcmd = '*' and p.polwithcheck is null
-      and pg_get_expr(p.polqual, p.polrelid) = format('(%I = ( SELECT app_tenant() AS app_tenant))', t.tenant_column))
+      and pg_get_expr(p.polqual, p.polrelid) = format('(%I = app_tenant())', t.tenant_column))
     from pg_policy p where p.polrelid = t.oid and exists (
       select from unnest(p.polroles) holder where holder = 0 or pg_has_role(holder, 'usage'))
   ) is distinct from array[true] order by name`;
