@@ -18,6 +18,7 @@ grant usage on sequence data_keys_id_seq to records_platform;
 grant select, insert, update on patients to records_app;
 grant select, insert on patient_records to records_app;
 grant usage on sequence patients_id_seq, patient_records_id_seq to records_app;
-grant select, delete on patients to records_platform;
+-- Locking rows for the purge takes a right to update.
+grant select, delete, update (deleted_at) on patients to records_platform;
 grant select on patient_records to records_platform;
 `;
