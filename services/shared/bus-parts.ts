@@ -70,6 +70,7 @@ async function refuse(broker: ServiceBroker | undefined, bytes: number, packet: 
     "The answer is too large to be sent between processes",
   );
   if (packet.type !== "RES") throw tooLarge;
+  // Moleculer declares its transit without this method.
   const transit = broker?.transit as unknown as Transit | undefined;
   await transit?.sendResponse(packet.target, packet.payload.id, {}, null, null, tooLarge);
 }
