@@ -19,7 +19,9 @@ const attemptsMax = 12;
 
 interface WithJobs extends Service {
   runtime: Runtime;
-  runner?: Runner | undefined;
+  /** Kept while it still starts: a start that fails elsewhere stops this service before its runner is up. */
+  starting?: Promise<Runner>;
+  ended?: boolean;
   clocks?: ScheduledTask[];
 }
 
@@ -27,7 +29,8 @@ export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSche
   // Moleculer calls these on the service, which our middleware gave its runtime.
   const mixin = {
     async started(this: WithJobs): Promise<void> {
-      this.runner = await run({
+      if (this.ended) return;
+      this.starting = run({
         pgPool: this.runtime.database.pool,
         concurrency: options.concurrentMax ?? 2,
         pollInterval: pollEveryMs,
@@ -35,6 +38,8 @@ export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSche
         taskList: taskList(this, options),
         logger: quietLogger(this.runtime),
       });
+      await this.starting;
+      if (this.ended) return;
       this.clocks = Object.entries(options.schedules ?? {}).map(([task, cron]) =>
         schedule(cron, (context) => enqueueOnce(this, task, context.date), {
           timezone: "UTC",
@@ -43,9 +48,11 @@ export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSche
       );
     },
     async stopped(this: WithJobs): Promise<void> {
+      this.ended = true;
       for (const clock of this.clocks ?? []) await clock.destroy();
-      await this.runner?.stop();
-      this.runner = undefined;
+      // A runner that could not start has nothing to stop.
+      const runner = await this.starting?.catch(() => undefined);
+      await runner?.stop();
     },
   };
   return mixin as Partial<ServiceSchema>;
