@@ -63,7 +63,7 @@ const answers: Record<ErrorStatus, Answer> = {
   },
 };
 
-/** What actions open to anyone decide for themselves; of all others the rules below know enough. */
+/** What actions open to anyone, or to all who are signed in, decide for themselves; of the others the rules below know enough. */
 const decidedByAction: Partial<Record<ActionName, readonly ErrorStatus[]>> = {
   "auth.login": [401, 403, 429],
   "accounts.register": [403, 404, 409, 429],
@@ -72,6 +72,8 @@ const decidedByAction: Partial<Record<ActionName, readonly ErrorStatus[]>> = {
   "accounts.resend_verification": [429],
   "accounts.request_reset": [429],
   "departments.list_public": [404],
+  "patients.create": [403, 409],
+  "patients.update": [403, 409],
 };
 
 /** @returns ascending, each once */

@@ -3,8 +3,10 @@
 import type { ActionContract } from "../shared/bus.ts";
 import { auditContract } from "../audit/audit.contract.ts";
 import { authContract } from "../auth/auth.contract.ts";
+import { cryptoContract } from "../crypto/crypto.contract.ts";
 import { healthContract } from "../health/health.contract.ts";
 import { mailContract } from "../mail/mail.contract.ts";
+import { patientsContract } from "../patients/patients.contract.ts";
 import { departmentsContract } from "../tenants/departments.contract.ts";
 import { tenantsContract } from "../tenants/tenants.contract.ts";
 import { accountsContract } from "../users/accounts.contract.ts";
@@ -14,8 +16,10 @@ import { usersContract } from "../users/users.contract.ts";
 export const contracts = {
   ...auditContract,
   ...authContract,
+  ...cryptoContract,
   ...healthContract,
   ...mailContract,
+  ...patientsContract,
   ...departmentsContract,
   ...tenantsContract,
   ...accountsContract,
@@ -46,6 +50,15 @@ const groups: Record<string, readonly Row[]> = {
     ["PUT", "/api/preferences", "preferences.update", 200],
     ["PUT", "/api/preferences/theme", "preferences.set_theme", 200],
     ["POST", "/api/auth/logout", "auth.logout", 204],
+  ],
+  Patients: [
+    ["GET", "/api/patients/{patient_id}", "patients.get", 200],
+    ["GET", "/api/patients", "patients.list", 200],
+    ["POST", "/api/patients", "patients.create", 201],
+    ["PUT", "/api/patients/{patient_id}", "patients.update", 200],
+    ["DELETE", "/api/patients/{patient_id}", "patients.remove", 204],
+    ["GET", "/api/patients/{patient_id}/records", "patients.list_records", 200],
+    ["POST", "/api/patients/{patient_id}/records", "patients.create_record", 201],
   ],
   Users: [
     ["GET", "/api/admin/users", "users.list", 200],

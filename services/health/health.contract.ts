@@ -1,6 +1,7 @@
 // The administrators' health report.
 import { allow } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { nullable } from "../shared/params/modifiers.ts";
 import { object } from "../shared/params/results.ts";
 import { flag, integer, oneOf, text } from "../shared/params/rules.ts";
 
@@ -19,6 +20,8 @@ export const healthContract = {
         tenants_count: integer(),
         users_count: integer(),
         departments_count: integer(),
+        patients_count: integer(),
+        key_version: nullable(integer()),
         version: text(),
         uptime_s: integer(),
         checks: object({ postgres: state, bus: state, mail: state }),

@@ -3,6 +3,7 @@
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { type Call, implement } from "../shared/bus.ts";
+import { platform } from "../shared/database/scope.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { reachOf } from "../shared/reach.ts";
 import { version } from "../shared/version.ts";
@@ -16,6 +17,7 @@ interface Counts {
   tenants: number;
   users: number;
   departments: number;
+  patients: number;
 }
 
 async function report(call: Call<unknown>): Promise<Report> {
@@ -26,7 +28,15 @@ async function report(call: Call<unknown>): Promise<Report> {
       (select coalesce(sum(users), 0)::integer from user_counts
         where tenant_id in (select id from tenants where deleted_at is null)) as users,
       (select count(*)::integer from departments
-        where tenant_id in (select id from tenants where deleted_at is null)) as departments`,
+        where tenant_id in (select id from tenants where deleted_at is null)) as departments,
+      (select count(*)::integer from patients where deleted_at is null
+        and tenant_id in (select id from tenants where deleted_at is null)) as patients`,
+    values: [],
+  });
+  // Which master key is in use is the installation's affair, and no tenant's secret.
+  const key = await call.db.readOne<{ version: number }>(platform, {
+    name: "health.key_version",
+    text: "select version from master_keys where state = 'primary'",
     values: [],
   });
   const [postgres, mail] = await Promise.all([
@@ -39,10 +49,12 @@ async function report(call: Call<unknown>): Promise<Report> {
   return {
     status: Object.values(checks).every((state) => state === "ok") ? "ok" : "degraded",
     tenant_mode: call.runtime.config.tenantMode === "multi",
-    encryption_enabled: false,
+    encryption_enabled: key !== undefined,
     tenants_count: counts?.tenants ?? 0,
     users_count: counts?.users ?? 0,
     departments_count: counts?.departments ?? 0,
+    patients_count: counts?.patients ?? 0,
+    key_version: key?.version ?? null,
     version,
     uptime_s: Math.floor(process.uptime()),
     checks,

@@ -11,6 +11,10 @@ export const eventKinds = [
   "department.created",
   "department.updated",
   "department.deleted",
+  "patient.created",
+  "patient.updated",
+  "patient.deleted",
+  "record.created",
 ] as const;
 
 export type EventKind = (typeof eventKinds)[number];

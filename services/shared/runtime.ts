@@ -1,4 +1,4 @@
-// What one process has once, whatever services run in it: settings, secrets, database, password threads, log. Made by
+// What one process has once, whatever services run in it: settings, secrets, database, keys, password threads, log. Made by
 // the broker configuration, opened before the first service starts, closed after the last one stopped.
 import { join } from "node:path";
 import type { EntitySchema } from "@mikro-orm/core";
@@ -17,6 +17,7 @@ import { loadOrCreateSecrets } from "./embedded/secrets.ts";
 import { StartError } from "./embedded/start-error.ts";
 import { ProcessMetrics } from "./process-metrics.ts";
 import { PasswordHasher } from "./passwords/password-hasher.ts";
+import { KeyCache } from "./sealing/key-cache.ts";
 
 const statementTimeoutMs = 5_000;
 const embeddedUser = "postgres";
@@ -33,6 +34,8 @@ export class Runtime {
   readonly hasher: PasswordHasher;
   /** undefined unless METRICS_PORT is set: then nothing is measured. */
   readonly metrics: ProcessMetrics | undefined;
+  /** Tenants' keys, for the services that seal. */
+  readonly keys = new KeyCache();
   #secrets: Secrets | undefined;
   #database: Database | undefined;
   #closing: (() => Promise<void>)[] = [];
@@ -100,6 +103,7 @@ export class Runtime {
   /** Closes everything in the reverse order of opening; safe to call twice and after a failed `open`. */
   close(): Promise<void> {
     this.#closed ??= (async () => {
+      this.keys.clear();
       for (const close of this.#closing.reverse()) {
         await close().catch((error: unknown) => this.log.error({ err: error }, "closing failed"));
       }

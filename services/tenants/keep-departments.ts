@@ -90,21 +90,27 @@ export async function updateDepartment(
   return toDepartment(await mapViolations(violations, update));
 }
 
+async function assertEmpty(change: Change, tenantId: number, id: number): Promise<void> {
+  const inside = "where tenant_id = ? and department_id = ? and deleted_at is null";
+  const [counted] = await change.execute<{ users: number; patients: number }>(
+    `select (select count(*)::integer from users ${inside}) as users,
+       (select count(*)::integer from patients ${inside}) as patients`,
+    [tenantId, id, tenantId, id],
+  );
+  const { users = 0, patients = 0 } = counted ?? {};
+  if (users + patients === 0) return;
+  const [userWord, patientWord] = [users === 1 ? "user" : "users", patients === 1 ? "patient" : "patients"];
+  throw new Conflict(
+    "department_in_use",
+    `The department still has ${users} ${userWord} and ${patients} ${patientWord}`,
+  );
+}
+
 export async function removeDepartment(call: Call<{ dept_id: number }>): Promise<void> {
   await call.db.change(reachOf(call.caller), call.caller, async (change) => {
     const department = await hold(call, change);
     const { id, tenantId, name } = department;
-    const [inside] = await change.execute<{ users: number }>(
-      "select count(*)::integer as users from users where tenant_id = ? and department_id = ? and deleted_at is null",
-      [tenantId, id],
-    );
-    const users = inside?.users ?? 0;
-    if (users > 0) {
-      throw new Conflict(
-        "department_in_use",
-        `The department still has ${users} ${users === 1 ? "user" : "users"} and 0 patients`,
-      );
-    }
+    await assertEmpty(change, tenantId, id);
     change.entities.remove(department);
     change.audit({ tenantId, action: "department.delete", target: targetOf(department), changes: { name } });
     change.tell({ tenantId, kind: "department.deleted", payload: { department_id: id } });

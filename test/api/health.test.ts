@@ -58,6 +58,7 @@ describe("200", () => {
       tenants_count: await count("tenants where deleted_at is null"),
       users_count: await count(`users where deleted_at is null and ${live}`),
       departments_count: await count(`departments where ${live}`),
+      patients_count: await count(`patients where deleted_at is null and ${live}`),
     });
   });
 
@@ -76,6 +77,26 @@ describe("200", () => {
       users_count: before.users_count + 1,
       departments_count: before.departments_count,
     });
+  });
+
+  it("patients are counted while they are there, and only to those whose they are", async () => {
+    const { email } = await makeUser(service, clinic.token, { can_see_all_patients: true });
+    const token = await service.signInAs(email, clinic.subdomain);
+    const countsOf = async () => (await report(clinic.token)).body.patients_count;
+    const other = await makeClinic(service, superadmin);
+    expect(await countsOf()).toBe(0);
+    const body = { record_number: "H-1", full_name: "Some Body" };
+    const made = await service.call("POST", "/api/patients", { token, body });
+    expect(await countsOf()).toBe(1);
+    expect((await report(other.token)).body).toMatchObject({ patients_count: 0, key_version: 1 });
+    await service.call("DELETE", `/api/patients/${made.body.id}`, { token });
+    expect(await countsOf()).toBe(0);
+  });
+
+  it("says that patients are sealed, and under which version of the key", async () => {
+    for (const token of [superadmin, clinic.token]) {
+      expect((await report(token)).body).toMatchObject({ encryption_enabled: true, key_version: 1 });
+    }
   });
 
   it("tells nothing of addresses, logins or paths", async () => {

@@ -20,7 +20,18 @@ const file = join(import.meta.dirname, "../interface/operations.json");
 const operations: Operation[] = JSON.parse(readFileSync(file, "utf8"));
 
 const built = ["4.2", "4.3", "4.5", "4.6", "4.7", "4.8"];
-const ours = ["GET /api/admin/audit/verify", "POST /api/auth/logout", "POST /api/auth/reset-password"];
+const ours = [
+  "DELETE /api/patients/{patient_id}",
+  "GET /api/admin/audit/verify",
+  "GET /api/patients",
+  "GET /api/patients/{patient_id}",
+  "GET /api/patients/{patient_id}/records",
+  "POST /api/auth/logout",
+  "POST /api/auth/reset-password",
+  "POST /api/patients",
+  "POST /api/patients/{patient_id}/records",
+  "PUT /api/patients/{patient_id}",
+];
 const health = "GET /api/admin/health";
 
 const keyOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;

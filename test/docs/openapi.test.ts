@@ -140,6 +140,10 @@ describe("the answers of", () => {
     ["GET", "/api/admin/audit", [200, 401, 403, 422, 503]],
     ["PUT", "/api/admin/tenants/{tenant_id}", [200, 401, 403, 404, 409, 413, 422, 503]],
     ["DELETE", "/api/admin/users/{user_id}", [204, 401, 403, 404, 409, 422, 503]],
+    ["GET", "/api/patients", [200, 401, 422, 503]],
+    ["POST", "/api/patients", [201, 401, 403, 409, 413, 422, 503]],
+    ["PUT", "/api/patients/{patient_id}", [200, 401, 403, 404, 409, 413, 422, 503]],
+    ["DELETE", "/api/patients/{patient_id}", [204, 401, 404, 422, 503]],
   ])("%s %s", (method, path, statuses) => {
     expect(Object.keys(operationOf(method, path).responses).map(Number)).toEqual(statuses);
   });
@@ -220,6 +224,9 @@ describe("what a body has to hold", () => {
     ["PUT", "/api/admin/departments/{dept_id}", undefined],
     ["POST", "/api/admin/users", ["email", "password", "full_name", "role"]],
     ["PUT", "/api/admin/users/{user_id}/role", ["role"]],
+    ["POST", "/api/patients", ["record_number", "full_name"]],
+    ["PUT", "/api/patients/{patient_id}", ["version"]],
+    ["POST", "/api/patients/{patient_id}/records", ["kind", "body"]],
   ])("%s %s", (method, path, required) => {
     expect(bodyOf(operationOf(method, path)).required).toEqual(required);
   });

@@ -2,6 +2,7 @@
 import pg from "pg";
 import { connect, type Connected } from "../../services/shared/database/connect.ts";
 import { provision } from "../../services/shared/database/provision.ts";
+import { wrapMasterKey } from "../../services/shared/sealing/wrapping.ts";
 import { startDatabase, type TestDatabase, testSettings } from "../support/service.ts";
 
 export interface Scene {
@@ -37,6 +38,7 @@ export interface Filled {
   tenantId: number;
   departmentId: number;
   doctorId: number;
+  patientId: number;
 }
 
 /** A tenant with at least one row in every table that has tenant rows. */
@@ -77,8 +79,41 @@ export async function fillTenant(owner: pg.Client, subdomain: string): Promise<F
   await owner.query("insert into events (tenant_id, kind, payload) values ($1, 'user.created', '{}')", [
     tenantId,
   ]);
-  return { tenantId, departmentId, doctorId };
+  const patientId = await fillPatients(owner, tenantId, departmentId, doctorId);
+  return { tenantId, departmentId, doctorId, patientId };
 }
+
+async function fillPatients(
+  owner: pg.Client,
+  tenantId: number,
+  departmentId: number,
+  doctorId: number,
+): Promise<number> {
+  const { BOOT_SECRET = "" } = testSettings({ url: "", folder: "" });
+  await owner.query(
+    `insert into master_keys (version, wrapped, fingerprint, state) values (1, $1, sha256('-'), 'primary')
+     on conflict do nothing`,
+    [wrapMasterKey(BOOT_SECRET, 1, Buffer.alloc(32))],
+  );
+  await owner.query(
+    `insert into data_keys (tenant_id, purpose, master_version, wrapped, state)
+     values ($1, 'field', 1, '-', 'primary'), ($1, 'index', 1, '-', 'primary')`,
+    [tenantId],
+  );
+  const { rows } = await owner.query(
+    `insert into patients (tenant_id, department_id, record_number, full_name, full_name_index)
+     values ($1, $2, 'R-1', '-', sha256('-')) returning id`,
+    [tenantId, departmentId],
+  );
+  await owner.query(
+    `insert into patient_records (tenant_id, patient_id, author_id, kind, body) values ($1, $2, $3, 'visit', '-')`,
+    [tenantId, rows[0].id, doctorId],
+  );
+  return rows[0].id;
+}
+
+/** Tables that no statement made for a tenant may read at all, not even for its own rows. */
+export const platformTables: ReadonlySet<string> = new Set(["data_keys"]);
 
 /** Every table with tenant rows and the column that says whose they are; from the catalogue, so none is forgotten. */
 export async function tenantTables(owner: pg.Client): Promise<{ name: string; column: string }[]> {

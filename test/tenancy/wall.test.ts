@@ -2,28 +2,34 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import { platform } from "../../services/shared/database/scope.ts";
-import { type Filled, fillTenant, openScene, type Scene, tenantTables } from "./scene.ts";
+import { type Filled, fillTenant, openScene, platformTables, type Scene, tenantTables } from "./scene.ts";
 
 let scene: Scene;
 let ours: Filled;
 let theirs: Filled;
 let tables: { name: string; column: string }[];
+/** Those that a tenant's statements may read. */
+let readable: typeof tables;
 
 beforeAll(async () => {
   scene = await openScene();
   ours = await fillTenant(scene.owner, "ours");
   theirs = await fillTenant(scene.owner, "theirs");
   tables = await tenantTables(scene.owner);
+  readable = tables.filter(({ name }) => !platformTables.has(name));
 });
 afterAll(() => scene.stop());
 
 const expected = [
   "audit_entries",
   "audit_heads",
+  "data_keys",
   "departments",
   "events",
   "lockouts",
   "mail_tokens",
+  "patient_records",
+  "patients",
   "preferences",
   "sessions",
   "tenants",
@@ -70,12 +76,12 @@ describe("a raw connection of the application's login", () => {
   afterAll(() => raw.end());
 
   it("sees no row of any table while no tenant is set", async () => {
-    for (const { name } of tables) expect([name, await count(raw, name)]).toEqual([name, 0]);
+    for (const { name } of readable) expect([name, await count(raw, name)]).toEqual([name, 0]);
   });
 
   it("sees its own tenant's rows and no other's in every table", async () => {
     await raw.query("select set_config('app.tenant_id', $1, false)", [String(ours.tenantId)]);
-    for (const { name, column } of tables) {
+    for (const { name, column } of readable) {
       const { rows } = await raw.query(`select distinct ${column}::text as tenant from ${name}`);
       expect([name, rows]).toEqual([name, [{ tenant: String(ours.tenantId) }]]);
     }
@@ -84,7 +90,15 @@ describe("a raw connection of the application's login", () => {
 
   it.each(["", "0", "-1", "99999"])("sees nothing with the tenant set to %j", async (tenant) => {
     await raw.query("select set_config('app.tenant_id', $1, false)", [tenant]);
-    for (const { name } of tables) expect([name, await count(raw, name)]).toEqual([name, 0]);
+    for (const { name } of readable) expect([name, await count(raw, name)]).toEqual([name, 0]);
+    await raw.query("reset app.tenant_id");
+  });
+
+  it("may not even ask for keys", async () => {
+    await raw.query("select set_config('app.tenant_id', $1, false)", [String(ours.tenantId)]);
+    for (const table of [...platformTables, "master_keys"]) {
+      await expect(raw.query(`select from ${table}`)).rejects.toMatchObject({ code: "42501" });
+    }
     await raw.query("reset app.tenant_id");
   });
 
@@ -113,7 +127,7 @@ describe("a raw connection of the application's login", () => {
 describe("the database module", () => {
   it("shows a tenant scope one tenant, a tenant nobody has nothing, and the platform all, in every table", async () => {
     const { database } = scene.connected;
-    for (const { name, column } of tables) {
+    for (const { name, column } of readable) {
       const statement = {
         text: `select distinct ${column}::integer as tenant from ${name} order by 1`,
         values: [],
@@ -123,6 +137,18 @@ describe("the database module", () => {
         [{ tenant: ours.tenantId }],
       ]);
       expect([name, await database.read({ tenantId: 0 }, statement)]).toEqual([name, []]);
+      const all = await database.read<{ tenant: number }>(platform, statement);
+      expect(all.map(({ tenant }) => tenant)).toEqual([ours.tenantId, theirs.tenantId]);
+    }
+  });
+
+  it("shows a tenant no key, and the platform those of all", async () => {
+    const { database } = scene.connected;
+    for (const name of platformTables) {
+      const statement = { text: `select distinct tenant_id as tenant from ${name} order by 1`, values: [] };
+      await expect(database.read({ tenantId: ours.tenantId }, statement)).rejects.toMatchObject({
+        code: "42501",
+      });
       const all = await database.read<{ tenant: number }>(platform, statement);
       expect(all.map(({ tenant }) => tenant)).toEqual([ours.tenantId, theirs.tenantId]);
     }

@@ -102,7 +102,25 @@ const drafts: Readonly<Record<string, Draw>> = {
     ...(await userDraft(rows, own)),
     body: { role: "nurse" },
   }),
+  "POST /api/patients": async (rows) => ({
+    body: { record_number: `N-${rows.unique()}`, full_name: "New Patient" },
+  }),
+  "GET /api/patients/{patient_id}": patientDraft,
+  "PUT /api/patients/{patient_id}": async (rows, own) => ({
+    ...(await patientDraft(rows, own)),
+    body: { version: 1, notes: rows.unique() },
+  }),
+  "DELETE /api/patients/{patient_id}": patientDraft,
+  "GET /api/patients/{patient_id}/records": patientDraft,
+  "POST /api/patients/{patient_id}/records": async (rows, own) => ({
+    ...(await patientDraft(rows, own)),
+    body: { kind: "visit", body: rows.unique() },
+  }),
 };
+
+async function patientDraft(rows: Rows, own: Tenant): Promise<Partial<Draft>> {
+  return { path: { patient_id: await rows.patient(own.id) } };
+}
 
 async function mailDraft(rows: Rows, own: Tenant): Promise<Partial<Draft>> {
   const { email } = await rows.user(own.id);
@@ -157,6 +175,7 @@ async function valueOf(
   if (id.of === "tenant") return tenant?.id ?? neverId;
   if (id.of === "department") return tenant === undefined ? neverId : rows.department(tenant.id);
   if (id.of === "user") return tenant === undefined ? neverId : (await rows.user(tenant.id)).id;
+  if (id.of === "patient") return tenant === undefined ? neverId : rows.patient(tenant.id);
   if (id.of === "subdomain") return tenant?.subdomain ?? "never-was";
   const mail = operation.includes("reset") ? "reset_password" : "verify_email";
   return tenant === undefined ? "A".repeat(43) : rows.mailToken(tenant.id, mail);
@@ -170,9 +189,11 @@ async function moveAccount(rows: Rows, draft: Draft, tenant: Tenant): Promise<vo
 
 /** Ids that mean something elsewhere, under the names they have there. */
 async function foreignIds(rows: Rows, tenant: Tenant | undefined): Promise<Values> {
-  if (tenant === undefined) return { tenant_id: neverId, user_id: neverId, dept_id: neverId };
+  if (tenant === undefined)
+    return { tenant_id: neverId, user_id: neverId, dept_id: neverId, patient_id: neverId };
   const user = await rows.user(tenant.id);
-  return { tenant_id: tenant.id, user_id: user.id, id: user.id, dept_id: await rows.department(tenant.id) };
+  const [dept_id, patient_id] = [await rows.department(tenant.id), await rows.patient(tenant.id)];
+  return { tenant_id: tenant.id, user_id: user.id, id: user.id, dept_id, patient_id };
 }
 
 /** Where a cell's rows come from: new ones for each cell, or the same ones for all. */
@@ -191,6 +212,10 @@ export class Rows {
 
   department(tenantId: number): Promise<number> {
     return this.#row(`department ${tenantId}`, () => this.world.addDepartment(tenantId));
+  }
+
+  patient(tenantId: number): Promise<number> {
+    return this.#row(`patient ${tenantId}`, () => this.world.addPatient(tenantId));
   }
 
   tenant(kind: "other" | "inactive"): Promise<Tenant> {

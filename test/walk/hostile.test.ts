@@ -27,10 +27,14 @@ beforeAll(async () => {
       tokens.push({ text: await world.openSession(person), above });
     }
   }
-  const ids: Record<string, number[]> = { user_id: [], dept_id: [], tenant_id: [] };
+  await world.sql("update users set can_see_all_patients = true where tenant_id = any($1)", [
+    [own.id, platform.id],
+  ]);
+  const ids: Record<string, number[]> = { user_id: [], dept_id: [], tenant_id: [], patient_id: [] };
   for (let i = 0; i < 40; i++) {
     ids.user_id?.push((await world.addUser(own.id)).id);
     ids.dept_id?.push(await world.addDepartment(own.id));
+    ids.patient_id?.push(await world.addPatient(own.id));
     if (i % 4 === 0) ids.tenant_id?.push((await world.addTenant()).id);
   }
   source = { tokens, ids };

@@ -103,6 +103,13 @@ const goodValues: Readonly<Record<string, (m: string, dice: Dice) => unknown>> =
   theme: () => "dark",
   settings: (m) => ({ note: m }),
   token: (m) => m,
+  record_number: (m) => `R-${m}`,
+  birth_date: () => "1990-05-17",
+  phone: () => "+49 30 1234567",
+  notes: (m) => `Note ${m}`,
+  version: (_m, dice) => 1 + dice.below(3),
+  kind: () => "visit",
+  body: (m) => `Record ${m}`,
 };
 
 const queryValues: readonly ((m: string) => string)[] = [

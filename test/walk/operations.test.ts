@@ -61,7 +61,7 @@ describe("the route table", () => {
       const declared = Object.entries({ path, query, body }).flatMap(([place, fields]) =>
         Object.keys(fields)
           .filter((field) =>
-            /^(?:tenant_id|department_id|dept_id|head_doctor_id|subdomain|token)$/.test(field),
+            /^(?:tenant_id|department_id|dept_id|head_doctor_id|patient_id|subdomain|token)$/.test(field),
           )
           .map((field) => `${place} ${field}`),
       );
@@ -93,6 +93,8 @@ describe("each operation", () => {
       people.set(caller, person);
       tokens.set(caller, await world.openSession(person, { expired: caller === "expired" }));
     }
+    const ids = [...people.values()].map((person) => person.id);
+    await world.sql("update users set can_see_all_patients = true where id = any($1)", [ids]);
     const { id = 0 } = people.get("blocked") ?? {};
     const token = await world.service.signIn("admin");
     const answer = await world.service.call("POST", `/api/admin/users/${id}/block`, { token });

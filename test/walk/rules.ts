@@ -40,7 +40,7 @@ type Purpose =
 export interface Id {
   place: "path" | "query" | "body";
   name: string;
-  of: "tenant" | "department" | "user" | "subdomain" | "token";
+  of: "tenant" | "department" | "user" | "patient" | "subdomain" | "token";
   purpose: Purpose;
 }
 
@@ -50,6 +50,8 @@ export interface Rule {
   ids: readonly Id[];
   /** Answer to a caller who may, for the platform itself. */
   platform?: Expected;
+  /** A superadmin reaches no further than everybody else: the caller's own tenant. */
+  ownTenantOnly?: boolean;
 }
 
 const superadmin: readonly Role[] = ["superadmin"];
@@ -70,6 +72,13 @@ const subdomain = (place: "query" | "body", purpose: Purpose): Id => ({
 const token = (place: "query" | "body"): Id => ({ place, name: "token", of: "token", purpose: "mail token" });
 
 const rule = (who: Rule["who"], success: number, ...ids: Id[]): Rule => ({ who, success, ids });
+
+/** The callers of the walk see all patients of their tenant; departments are proved in test/api/patients.test.ts. */
+const ofPatients = (success: number, ...ids: Id[]): Rule => ({
+  ...rule("signed-in", success, ...ids),
+  ownTenantOnly: true,
+});
+const patient = path("patient_id", "patient");
 
 export const rules: Readonly<Record<string, Rule>> = {
   "GET /api/auth/departments": rule("anyone", 200, subdomain("query", "subdomain to join")),
@@ -112,6 +121,13 @@ export const rules: Readonly<Record<string, Rule>> = {
   "GET /api/admin/audit": rule(administrators, 200, listed),
   "GET /api/admin/audit/verify": rule(administrators, 200, listed),
   "GET /api/admin/health": rule(administrators, 200),
+  "GET /api/patients": ofPatients(200),
+  "POST /api/patients": ofPatients(201, department),
+  "GET /api/patients/{patient_id}": ofPatients(200, patient),
+  "PUT /api/patients/{patient_id}": ofPatients(200, patient, department),
+  "DELETE /api/patients/{patient_id}": ofPatients(204, patient),
+  "GET /api/patients/{patient_id}/records": ofPatients(200, patient),
+  "POST /api/patients/{patient_id}/records": ofPatients(201, patient),
 };
 
 /** Operations that are not in the interface; each stands in the decisions. */
@@ -119,6 +135,13 @@ export const ours: ReadonlySet<string> = new Set([
   "POST /api/auth/logout",
   "POST /api/auth/reset-password",
   "GET /api/admin/audit/verify",
+  "GET /api/patients",
+  "POST /api/patients",
+  "GET /api/patients/{patient_id}",
+  "PUT /api/patients/{patient_id}",
+  "DELETE /api/patients/{patient_id}",
+  "GET /api/patients/{patient_id}/records",
+  "POST /api/patients/{patient_id}/records",
 ]);
 
 /** The sections of the interface that must be there by now. */
@@ -130,7 +153,7 @@ export function roleOf(caller: CallerName): Role | undefined {
 
 /** @param id the id that names the tenant of `kind`; undefined: one that the operation does not know and ignores */
 export function expected(
-  { who, success, platform }: Rule,
+  { who, success, platform, ownTenantOnly = false }: Rule,
   caller: CallerName,
   kind: Kind,
   id?: Id,
@@ -142,8 +165,9 @@ export function expected(
   }
   if (id === undefined) return { status: success };
   // Registering and the like is judged by the tenant alone, whatever token comes along.
-  const above = who !== "anyone" && role === "superadmin";
-  const own = kind === "own" || (above && kind === "platform");
+  const isSuperadmin = who !== "anyone" && role === "superadmin";
+  const above = isSuperadmin && !ownTenantOnly;
+  const own = kind === "own" || (isSuperadmin && kind === "platform");
   if (above && own && id.purpose === "target" && platform !== undefined) return platform;
   return answer(id.purpose, kind, own, above, success);
 }

@@ -3,7 +3,9 @@
 import { argon2Sync, createHash, randomBytes, randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
 import pg from "pg";
+import { normaliseName } from "../../services/shared/sealing/blind-index.ts";
 import { formatPhc } from "../../services/shared/passwords/phc.ts";
+import { TestKeyring } from "../support/keyring.ts";
 import { demoPassword, startService, type TestService } from "../support/service.ts";
 import { Wire } from "./wire.ts";
 
@@ -51,6 +53,7 @@ export class World {
   readonly tenants: Readonly<Record<Exclude<Kind, "never">, Tenant>>;
   readonly #owner: pg.Pool;
   readonly #keyId: string;
+  readonly #keyring: TestKeyring;
   #count = 0;
 
   static async open(settings: Record<string, string> = {}): Promise<World> {
@@ -76,6 +79,7 @@ export class World {
     this.wire = wire;
     this.tenants = tenants;
     this.#keyId = keyId;
+    this.#keyring = new TestKeyring(this.#owner, service.settings.BOOT_SECRET ?? "");
   }
 
   /** Runs as the owner, whom no policy holds back. */
@@ -125,6 +129,24 @@ export class World {
     const { id } = await this.one<{ id: number }>(
       "insert into departments (tenant_id, name) values ($1, $2) returning id",
       [tenantId, `Unit foreign-canary-${tenantId}-end`],
+    );
+    return id;
+  }
+
+  /** Sealed as the service seals it; the name carries the tenant's canary. In no department. */
+  async addPatient(tenantId: number): Promise<number> {
+    const keys = await this.#keyring.of(tenantId);
+    const name = `Patient foreign-canary-${tenantId}-end`;
+    const { id } = await this.one<{ id: number }>("select nextval('patients_id_seq')::integer as id");
+    await this.sql(
+      `insert into patients (id, tenant_id, record_number, full_name, full_name_index) values ($1, $2, $3, $4, $5)`,
+      [
+        id,
+        tenantId,
+        `W-${id}`,
+        keys.seal("patients", "full_name", id, name),
+        keys.blindIndex("full_name", normaliseName(name)),
+      ],
     );
     return id;
   }

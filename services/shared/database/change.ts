@@ -4,7 +4,7 @@ import { EntityManager } from "@mikro-orm/postgresql";
 import canonicalize from "canonicalize";
 import type { Caller } from "../caller.ts";
 import type { EventKind } from "../event-kinds.ts";
-import { type Scope, sessionOf } from "./scope.ts";
+import { type Scope, sessionOf, type Statement } from "./scope.ts";
 
 export interface AuditFacts {
   tenantId: number;
@@ -73,9 +73,15 @@ export function runChange<T>(
   });
 }
 
-const auditInsert = `insert into audit_entries
-  (tenant_id, user_id, action, target_type, target_id, outcome, changes, ip, user_agent, request_id)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const auditColumns = `insert into audit_entries
+  (tenant_id, user_id, action, target_type, target_id, outcome, changes, ip, user_agent, request_id) values`;
+const auditInsert = `${auditColumns} (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+
+/** The same entry as a statement of its own: for what was read, where there is no change to go with. */
+export function auditStatement(entry: AuditFacts, caller: Caller): Statement {
+  const text = `${auditColumns} ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
+  return { name: "audit.note", text, values: auditValues(entry, caller) };
+}
 
 function auditValues(entry: AuditFacts, caller: Caller): unknown[] {
   const { principal, ip, userAgent, requestId } = caller.facts;

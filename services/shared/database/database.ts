@@ -4,7 +4,7 @@ import type { EntityManager } from "@mikro-orm/postgresql";
 import type pg from "pg";
 import type { Caller } from "../caller.ts";
 import { Unavailable } from "../errors.ts";
-import { type Change, runChange } from "./change.ts";
+import { type AuditFacts, auditStatement, type Change, runChange } from "./change.ts";
 import { ScopedQuery, type Scope, type Statement } from "./scope.ts";
 
 export interface DatabaseParts {
@@ -41,6 +41,11 @@ export class Database {
 
   async readOne<Row>(scope: Scope, statement: Statement): Promise<Row | undefined> {
     return (await this.read<Row>(scope, statement))[0];
+  }
+
+  /** Writes the audit entry of something that changed nothing: await it before telling what was read. */
+  async note(caller: Caller, facts: AuditFacts): Promise<void> {
+    await this.read({ tenantId: facts.tenantId }, auditStatement(facts, caller));
   }
 
   /**

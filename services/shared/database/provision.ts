@@ -5,6 +5,7 @@ import { Migrator } from "@mikro-orm/migrations";
 import { runMigrations } from "graphile-worker";
 import pg from "pg";
 import { migrations } from "../../../migrations/all.ts";
+import { assertBootSecretOpens } from "../sealing/wrapping.ts";
 import { applicationLogin, asApplication } from "./application-login.ts";
 import { openClient } from "./open-client.ts";
 import { schemaAge } from "./schema-age.ts";
@@ -34,12 +35,23 @@ export async function provision(options: ProvisionOptions): Promise<string> {
   const owner = await openClient(options.ownerUrl, "DATABASE_URL");
   try {
     await owner.query("select pg_advisory_lock($1)", [lockKey]);
+    await assertBootSecret(owner, options.bootSecret);
     if ((await schemaAge(owner)) === "older") await migrate(options.ownerUrl);
     await prepareJobs(owner, options.ownerUrl);
     return await prepareLogin(owner, options);
   } finally {
     await owner.end();
   }
+}
+
+/** Before anything is written: a wrong secret would shut out the processes that have the right one. */
+async function assertBootSecret(owner: pg.Client, bootSecret: string): Promise<void> {
+  const { rows } = await owner.query("select to_regclass('master_keys') is not null as exists");
+  if (rows[0].exists !== true) return;
+  const masters = await owner.query<{ version: number; wrapped: Buffer }>(
+    "select version, wrapped from master_keys where wrapped is not null order by version",
+  );
+  assertBootSecretOpens(bootSecret, masters.rows);
 }
 
 async function migrate(ownerUrl: string): Promise<void> {

@@ -1,0 +1,39 @@
+// The keys that wrap the tenants' keys. The first is made at the first start; what is there must open.
+import { randomBytes } from "node:crypto";
+import { Caller } from "../shared/caller.ts";
+import type { Change } from "../shared/database/change.ts";
+import { platform } from "../shared/database/scope.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import {
+  assertBootSecretOpens,
+  keyBytes,
+  masterFingerprint,
+  wrapMasterKey,
+} from "../shared/sealing/wrapping.ts";
+
+/** Held alone while master keys change, shared while one is used for a new data key. */
+const lock = "hashtext('crypto.master_keys')";
+
+export async function holdMasterKeys(change: Change, how: "alone" | "shared"): Promise<void> {
+  await change.execute(`select pg_advisory_xact_lock${how === "shared" ? "_shared" : ""}(${lock})`);
+}
+
+/** @throws StartError when BOOT_SECRET does not open them; then nothing has been written */
+export async function ensureMasterKey({ database, secrets, log }: Runtime): Promise<void> {
+  await database.change(platform, Caller.system("crypto"), async (change) => {
+    await holdMasterKeys(change, "alone");
+    const present = await change.execute<{ version: number; wrapped: Buffer }>(
+      "select version, wrapped from master_keys where wrapped is not null order by version",
+    );
+    assertBootSecretOpens(secrets.boot, present);
+    if (present.length > 0) return;
+    const version = 1;
+    const key = randomBytes(keyBytes);
+    await change.execute(
+      "insert into master_keys (version, wrapped, fingerprint, state) values (?, ?, ?, 'primary')",
+      [version, wrapMasterKey(secrets.boot, version, key), masterFingerprint(key)],
+    );
+    key.fill(0);
+    log.info({ version }, "first master key made");
+  });
+}

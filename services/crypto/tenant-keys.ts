@@ -1,0 +1,113 @@
+// A tenant's data keys: read and unwrapped for whoever seals, made at first use. Nothing is remembered here, so no node's
+// memory can be older than the database.
+import { randomBytes } from "node:crypto";
+import type { Call } from "../shared/bus.ts";
+import type { Change } from "../shared/database/change.ts";
+import { platform } from "../shared/database/scope.ts";
+import { NotFound, Unavailable } from "../shared/errors.ts";
+import { SealBroken } from "../shared/sealing/seal-broken.ts";
+import type { KeyOnWire } from "../shared/sealing/tenant-keys.ts";
+import {
+  keyBytes,
+  type KeyPurpose,
+  unwrapDataKey,
+  unwrapMasterKey,
+  wrapDataKey,
+} from "../shared/sealing/wrapping.ts";
+import { holdMasterKeys } from "./master-keys.ts";
+
+type Asked = Call<{ tenant_id: number; worn_key_id?: number | null }>;
+
+/** Primary ones first, then the newest; a tenant has a handful. */
+const keysMax = 100;
+const purposes: readonly KeyPurpose[] = ["field", "index"];
+
+interface Row {
+  id: number;
+  purpose: KeyPurpose;
+  state: KeyOnWire["state"];
+  wrapped: Buffer;
+  master_version: number;
+  master_wrapped: Buffer;
+}
+
+export async function tenantKeys(call: Asked): Promise<{ keys: KeyOnWire[] }> {
+  const { tenant_id: tenantId, worn_key_id: wornKeyId = null } = call.params;
+  const present = await readKeys(call, tenantId);
+  const complete = purposes.every((purpose) =>
+    present.some((row) => row.purpose === purpose && row.state === "primary" && row.id !== wornKeyId),
+  );
+  if (complete) return { keys: unwrapAll(call, tenantId, present) };
+  await call.db.change(platform, call.caller, (change) => makeMissing(call, change, tenantId, wornKeyId));
+  return { keys: unwrapAll(call, tenantId, await readKeys(call, tenantId)) };
+}
+
+/** In the platform scope, because no tenant's statement may see keys. */
+function readKeys(call: Asked, tenantId: number): Promise<Row[]> {
+  return call.db.read<Row>(platform, {
+    name: "crypto.tenant_keys",
+    text: `select d.id, d.purpose, d.state, d.wrapped, d.master_version, m.wrapped as master_wrapped
+      from data_keys d join master_keys m on m.version = d.master_version
+      where d.tenant_id = $1 and d.state <> 'destroyed' order by d.state = 'primary' desc, d.id desc limit ${keysMax}`,
+    values: [tenantId],
+  });
+}
+
+function unwrapAll(call: Asked, tenantId: number, rows: readonly Row[]): KeyOnWire[] {
+  const { boot } = call.runtime.secrets;
+  try {
+    return rows.map(({ id, purpose, state, wrapped, master_version: version, master_wrapped: master }) => {
+      const key = unwrapDataKey(unwrapMasterKey(boot, version, master), { tenantId, purpose, id }, wrapped);
+      return { id, purpose, state, key: key.toString("base64") };
+    });
+  } catch (error) {
+    if (!(error instanceof SealBroken)) throw error;
+    call.runtime.log.error({ tenantId, err: error }, "a tenant's keys cannot be unwrapped");
+    throw new Unavailable("keys_unreadable", "The keys of this tenant cannot be opened");
+  }
+}
+
+/** Under the tenant's row lock: of many first uses at once, one makes the keys and the others find them. */
+async function makeMissing(
+  call: Asked,
+  change: Change,
+  tenantId: number,
+  wornKeyId: number | null,
+): Promise<void> {
+  await holdMasterKeys(change, "shared");
+  const [tenant] = await change.execute(
+    "select id from tenants where id = ? and deleted_at is null for no key update",
+    [tenantId],
+  );
+  if (tenant === undefined) throw new NotFound("Tenant");
+  await change.execute(
+    `update data_keys set state = 'decrypt_only'
+     where tenant_id = ? and id = ? and state = 'primary' and purpose = 'field'`,
+    [tenantId, wornKeyId],
+  );
+  const present = await change.execute<{ purpose: KeyPurpose }>(
+    "select purpose from data_keys where tenant_id = ? and state = 'primary'",
+    [tenantId],
+  );
+  for (const purpose of purposes) {
+    if (!present.some((row) => row.purpose === purpose)) await makeKey(call, change, tenantId, purpose);
+  }
+}
+
+async function makeKey(call: Asked, change: Change, tenantId: number, purpose: KeyPurpose): Promise<void> {
+  const [drawn] = await change.execute<{ id: number; version: number; wrapped: Buffer }>(
+    `select nextval('data_keys_id_seq')::integer as id, version, wrapped from master_keys where state = 'primary'`,
+  );
+  if (drawn === undefined) throw new Error("there is no primary master key");
+  const { id, version, wrapped } = drawn;
+  const key = randomBytes(keyBytes);
+  const master = unwrapMasterKey(call.runtime.secrets.boot, version, wrapped);
+  await change.execute(
+    `insert into data_keys (id, tenant_id, purpose, master_version, wrapped, state)
+     values (?, ?, ?, ?, ?, 'primary')`,
+    [id, tenantId, purpose, version, wrapDataKey(master, { tenantId, purpose, id }, key)],
+  );
+  key.fill(0);
+  const changes = { purpose, master_version: version };
+  change.audit({ tenantId, action: "encryption.create_key", target: { type: "data_key", id }, changes });
+}

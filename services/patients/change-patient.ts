@@ -1,0 +1,78 @@
+// Changing a patient: of two changes to one version one wins, and what is not sent stays as it is.
+import type { Call } from "../shared/bus.ts";
+import { Conflict } from "../shared/errors.ts";
+import { mapViolations } from "../shared/failures.ts";
+import type { ParamsOf } from "../shared/params/types.ts";
+import { sealingKeys } from "../shared/sealing/ask-keys.ts";
+import { givenTexts } from "./given-texts.ts";
+import { patientViolations } from "./keep-patients.ts";
+import { patientColumns, type PatientRow, type PatientTexts, sealPatient, toPatient } from "./patient-row.ts";
+import type { Patient, patientsContract } from "./patients.contract.ts";
+import { departmentFor } from "./patients.rules.ts";
+import { findPatient, openRow, wholeTexts } from "./read-patient.ts";
+import { binder, seenBy, sightOf } from "./sight.ts";
+
+type Update = Call<ParamsOf<(typeof patientsContract)["patients.update"]>>;
+
+const stale = () => new Conflict("stale_version", "The patient was changed meanwhile: read it again");
+
+export async function updatePatient(call: Update): Promise<Patient> {
+  const { params } = call;
+  const sight = sightOf(call);
+  const { tenantId } = sight;
+  const row = await findPatient(call, sight);
+  const departmentId =
+    params.department_id === undefined ? row.department_id : departmentFor(sight, params.department_id);
+  if (row.version !== params.version) throw stale();
+  const opened = await openRow(call, row);
+  const sent = givenTexts(params);
+  // A field that does not open is repaired by sending it anew.
+  const unreadable = opened.unreadable.filter((field) => sent[field] === undefined);
+  const texts = wholeTexts({ ...opened.texts, ...sent }, unreadable);
+  const changed: Partial<PatientTexts> = Object.fromEntries(
+    Object.entries(sent).filter(([field, text]) => !isSame(opened, field, text)),
+  );
+  const plain = { department_id: departmentId, record_number: params.record_number ?? row.record_number };
+  const moved = Object.entries(plain).filter(([field, value]) => Reflect.get(row, field) !== value);
+  if (Object.keys(changed).length + moved.length === 0) return toPatient(row, texts);
+  const sealed = sealPatient(await sealingKeys(call, tenantId), row.id, changed);
+  const fields = [...moved.map(([field]) => field), ...Object.keys(changed)];
+  const write = writeUpdate(call, fields, { ...Object.fromEntries(moved), ...sealed });
+  return toPatient(await mapViolations(patientViolations, write), texts);
+}
+
+function isSame(
+  { texts, unreadable }: Awaited<ReturnType<typeof openRow>>,
+  field: string,
+  text: string | null,
+): boolean {
+  return Reflect.get(texts, field) === text && !unreadable.some((each) => each === field);
+}
+
+/** @param fields their names, for the log and the event; `columns` to be set */
+function writeUpdate(
+  call: Update,
+  fields: readonly string[],
+  columns: Record<string, unknown>,
+): Promise<PatientRow> {
+  const sight = sightOf(call);
+  const { tenantId } = sight;
+  const { patient_id: id, version } = call.params;
+  return call.db.change({ tenantId }, call.caller, async (change) => {
+    const sets = Object.keys(columns).map((column) => `${column} = ?`);
+    const { values, bind } = binder("?");
+    const seen = seenBy(sight, bind);
+    const [row] = await change.execute<PatientRow>(
+      `update patients p set ${sets.join(", ")}, version = p.version + 1, updated_at = now()
+       where ${seen} and p.id = ? and p.version = ? returning ${patientColumns}`,
+      [...Object.values(columns), ...values, id, version],
+    );
+    // It was there a moment ago: somebody else was first.
+    if (row === undefined) throw stale();
+    const target = { type: "patient", id };
+    change.audit({ tenantId, action: "patient.update", target, changes: { fields, version: row.version } });
+    const payload = { patient_id: id, fields, version: row.version };
+    change.tell({ tenantId, kind: "patient.updated", payload });
+    return row;
+  });
+}

@@ -1,0 +1,147 @@
+// Patients and what is written about them. Everybody signed in may call; whose patients they see, the action decides.
+import { signedIn } from "../shared/access.ts";
+import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { custom, nullable, optional } from "../shared/params/modifiers.ts";
+import { object, timestamp } from "../shared/params/results.ts";
+import { dateOrTime, id, idMax, integer, listOf, oneOf, pathId, text } from "../shared/params/rules.ts";
+import type { ValueOf } from "../shared/params/types.ts";
+import { sealedTables } from "../shared/sealing/registry.ts";
+import { pageOf, paging, searching, sorting } from "../shared/wire.ts";
+import { birthDateFault, phoneFault } from "./patients.rules.ts";
+
+export const patientSorts = ["id", "record_number", "created_at"] as const;
+export const recordSorts = ["id", "created_at"] as const;
+/** 200 of the longest make a page that still fits on the bus. */
+const longTextMax = 10_000;
+
+const head = {
+  id: integer(),
+  tenant_id: integer(),
+  department_id: nullable(integer()),
+  record_number: text(),
+};
+const details = { birth_date: nullable(text()), phone: nullable(text()), notes: nullable(text()) };
+const tail = { version: integer(), created_at: timestamp(), updated_at: timestamp() };
+
+export const patientShape = object({ ...head, full_name: text(), ...details, ...tail }, { name: "Patient" });
+export type Patient = ValueOf<typeof patientShape>;
+
+const unreadable = (columns: readonly [string, ...string[]]) =>
+  optional(
+    listOf(oneOf(columns), {
+      description: "Fields that cannot be opened and are null here; usually absent.",
+    }),
+  );
+
+export const listedPatientShape = object(
+  {
+    ...head,
+    full_name: nullable(text()),
+    ...details,
+    ...tail,
+    unreadable: unreadable(sealedTables.patients.columns),
+  },
+  { name: "ListedPatient" },
+);
+export type ListedPatient = ValueOf<typeof listedPatientShape>;
+
+const recordHead = {
+  id: integer(),
+  patient_id: integer(),
+  author_id: nullable(integer()),
+  kind: text(),
+};
+
+export const recordShape = object(
+  { ...recordHead, body: text(), created_at: timestamp() },
+  { name: "PatientRecord" },
+);
+export type PatientRecord = ValueOf<typeof recordShape>;
+
+export const listedRecordShape = object(
+  {
+    ...recordHead,
+    body: nullable(text()),
+    created_at: timestamp(),
+    unreadable: unreadable(sealedTables.patient_records.columns),
+  },
+  { name: "ListedPatientRecord" },
+);
+export type ListedRecord = ValueOf<typeof listedRecordShape>;
+
+const recordNumber = text({ min: 1, max: 64, trim: true });
+const fullName = text({ min: 1, max: 200, trim: true });
+const birthDate = custom(dateOrTime({ description: "A date, `2001-12-31`." }), (moment) =>
+  birthDateFault(moment, new Date().toISOString()),
+);
+const ofBoth = {
+  department_id: optional(nullable(id())),
+  birth_date: optional(nullable(birthDate)),
+  phone: optional(nullable(custom(text({ max: 40, trim: true }), phoneFault))),
+  notes: optional(nullable(text({ max: longTextMax }))),
+};
+const onePatient = { patient_id: pathId() };
+
+export const patientsContract = {
+  "patients.list": {
+    summary:
+      "Lists the patients the caller sees; `search` finds the beginning of a record number, a whole name or a whole phone number.",
+    audits: "patient.list",
+    access: signedIn,
+    query: { ...paging, ...searching, ...sorting(patientSorts, "id", "asc") },
+    result: pageOf("PatientPage", listedPatientShape),
+  },
+  "patients.create": {
+    summary: "Creates a patient, in the caller's department unless another is named.",
+    audits: "patient.create",
+    access: signedIn,
+    body: { record_number: recordNumber, full_name: fullName, ...ofBoth },
+    result: patientShape,
+  },
+  "patients.get": {
+    summary: "One patient.",
+    audits: "patient.read",
+    access: signedIn,
+    path: onePatient,
+    result: patientShape,
+  },
+  "patients.update": {
+    summary: "Changes a patient, if `version` is still the present one.",
+    audits: "patient.update",
+    access: signedIn,
+    path: onePatient,
+    body: {
+      version: integer({ min: 1, max: idMax }),
+      record_number: optional(recordNumber),
+      full_name: optional(fullName),
+      ...ofBoth,
+    },
+    result: patientShape,
+  },
+  "patients.remove": {
+    summary: "Deletes a patient: hidden at once, purged with all records after the retention.",
+    audits: "patient.delete",
+    access: signedIn,
+    path: onePatient,
+  },
+  "patients.list_records": {
+    summary: "What was written about a patient.",
+    audits: "record.list",
+    access: signedIn,
+    path: onePatient,
+    query: { ...paging, ...sorting(recordSorts, "id", "asc") },
+    result: pageOf("PatientRecordPage", listedRecordShape),
+  },
+  "patients.create_record": {
+    summary: "Writes something about a patient; it stays as it is.",
+    audits: "record.create",
+    access: signedIn,
+    path: onePatient,
+    body: { kind: text({ min: 1, max: 50, trim: true }), body: text({ min: 1, max: longTextMax }) },
+    result: recordShape,
+  },
+} as const satisfies Contract;
+
+declare module "../shared/bus.ts" {
+  interface Actions extends ActionsOf<typeof patientsContract> {}
+}

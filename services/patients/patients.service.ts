@@ -1,0 +1,40 @@
+// Patients and what is written about them.
+// Life cycle: created → changed, one version after the other → deleted (hidden at once) → purged with all records after
+// the retention. A record is written once.
+// Promises: names, birth dates, phone numbers, notes and records are at rest only sealed, and stand in no log, event,
+// audit entry, job or error; of two changes to one version one wins; every read is in the audit log before it is
+// answered; who may not see a patient cannot tell it from one that does not exist.
+// Does not: keep keys (crypto).
+import type { ServiceSchema } from "moleculer";
+import { database } from "../../mixins/database.ts";
+import { jobs } from "../../mixins/jobs.ts";
+import { implement } from "../shared/bus.ts";
+import { updatePatient } from "./change-patient.ts";
+import { createPatient, removePatient } from "./keep-patients.ts";
+import { listPatients } from "./list-patients.ts";
+import { createRecord, listRecords } from "./patient-records.ts";
+import { patientsContract } from "./patients.contract.ts";
+import { purgeDeletedPatients } from "./purge-patients.ts";
+import { readPatient } from "./read-patient.ts";
+
+const patients: ServiceSchema = {
+  name: "patients",
+  mixins: [
+    database(),
+    jobs({
+      tasks: { "patients.purge": purgeDeletedPatients },
+      schedules: { "patients.purge": "37 2 * * *" },
+    }),
+  ],
+  actions: implement(patientsContract, {
+    "patients.list": listPatients,
+    "patients.create": createPatient,
+    "patients.get": readPatient,
+    "patients.update": updatePatient,
+    "patients.remove": removePatient,
+    "patients.list_records": listRecords,
+    "patients.create_record": createRecord,
+  }),
+};
+
+export default patients;

@@ -1,0 +1,27 @@
+// The end of deleted patients: their rows, and with them their records, go after the retention, in batches so that no
+// transaction grows with the number of them.
+import { Caller } from "../shared/caller.ts";
+import { platform } from "../shared/database/scope.ts";
+import type { Runtime } from "../shared/runtime.ts";
+
+const batch = 500;
+const batchesMax = 200;
+
+export async function purgeDeletedPatients(this: { runtime: Runtime }): Promise<void> {
+  const { config, database } = this.runtime;
+  for (let done = 0; done < batchesMax; done++) {
+    const purged = await database.change(platform, Caller.system("patients"), async (change) => {
+      const rows = await change.execute<{ tenant_id: number; id: number }>(
+        `delete from patients where (tenant_id, id) in (select tenant_id, id from patients
+           where deleted_at < now() - make_interval(days => ?) order by deleted_at limit ${batch} for update skip locked)
+         returning tenant_id, id`,
+        [config.retentionDays],
+      );
+      for (const { tenant_id: tenantId, id } of rows) {
+        change.audit({ tenantId, action: "patient.purge", target: { type: "patient", id } });
+      }
+      return rows.length;
+    });
+    if (purged < batch) return;
+  }
+}

@@ -1,0 +1,11 @@
+// Which columns hold sealed text: the one list of them. Nothing can be sealed for a column that is not in it, and the
+// rotation of keys walks exactly these. It stands here and not beside the rows because the crypto service, which rotates,
+// imports no other service. A test holds it against the database.
+
+export const sealedTables = {
+  patients: { id: "id", tenant: "tenant_id", columns: ["full_name", "birth_date", "phone", "notes"] },
+  patient_records: { id: "id", tenant: "tenant_id", columns: ["body"] },
+} as const satisfies Record<string, { id: string; tenant: string; columns: readonly string[] }>;
+
+export type SealedTable = keyof typeof sealedTables;
+export type SealedColumn<T extends SealedTable> = (typeof sealedTables)[T]["columns"][number];

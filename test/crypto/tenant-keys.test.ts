@@ -1,0 +1,147 @@
+// The crypto service's one action on a real database, without a service around it: what a client cannot bring about.
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import pino from "pino";
+import { ensureMasterKey } from "../../services/crypto/master-keys.ts";
+import { tenantKeys } from "../../services/crypto/tenant-keys.ts";
+import type { Call } from "../../services/shared/bus.ts";
+import { Caller } from "../../services/shared/caller.ts";
+import type { Runtime } from "../../services/shared/runtime.ts";
+import { masterFingerprint, wrapMasterKey } from "../../services/shared/sealing/wrapping.ts";
+import { testSettings } from "../support/service.ts";
+import { openScene, type Scene } from "../tenancy/scene.ts";
+
+let scene: Scene;
+let runtime: Runtime;
+const { BOOT_SECRET: boot = "" } = testSettings({ url: "", folder: "" });
+
+beforeAll(async () => {
+  scene = await openScene();
+  // Of the runtime these functions read nothing else.
+  const parts = {
+    database: scene.connected.database,
+    secrets: { boot, jwt: "" },
+    log: pino({ level: "silent" }),
+  };
+  runtime = parts as unknown as Runtime;
+  await ensureMasterKey(runtime);
+});
+afterAll(() => scene.stop());
+
+const rowsOf = async (sql: string, values: unknown[] = []) => (await scene.owner.query(sql, values)).rows;
+
+function ask(tenantId: number, wornKeyId?: number) {
+  const params = { tenant_id: tenantId, worn_key_id: wornKeyId ?? null };
+  const call = { params, caller: Caller.system("patients"), runtime, db: runtime.database };
+  // Of a call it reads no more than these.
+  return tenantKeys(call as unknown as Call<typeof params>);
+}
+let made = 0;
+async function freshTenant(): Promise<number> {
+  const [{ id }] = await rowsOf(
+    "insert into tenants (name, subdomain) values ('A Clinic', $1) returning id",
+    [`clinic-${++made}`],
+  );
+  return id;
+}
+const summary = ({ keys }: Awaited<ReturnType<typeof ask>>) =>
+  keys.map(({ purpose, state }) => `${purpose} ${state}`);
+
+describe("the keys of a tenant", () => {
+  it("are the same for all who ask first at once, and for whoever asks later", async () => {
+    const tenantId = await freshTenant();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(tenantId)));
+    expect(new Set(answers.map((each) => JSON.stringify(each))).size).toBe(1);
+    expect(await ask(tenantId)).toEqual(answers[0]);
+    expect(answers[0]?.keys.map(({ key }) => Buffer.from(key, "base64").length)).toEqual([32, 32]);
+    expect(await rowsOf("select from data_keys where tenant_id = $1", [tenantId])).toHaveLength(2);
+  });
+
+  it("a worn one is followed by one other, however many say so, and still opens", async () => {
+    const tenantId = await freshTenant();
+    const first = await ask(tenantId);
+    const worn = first.keys.find(({ purpose }) => purpose === "field");
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(tenantId, worn?.id)));
+    for (const answer of answers) {
+      expect(summary(answer).sort()).toEqual(["field decrypt_only", "field primary", "index primary"]);
+      expect(answer.keys).toContainEqual({ ...worn, state: "decrypt_only" });
+    }
+    expect(await rowsOf("select from data_keys where tenant_id = $1", [tenantId])).toHaveLength(3);
+    expect(await ask(tenantId, worn?.id)).toEqual(answers[0]);
+  });
+
+  it("nobody wears out an index key or another tenant's", async () => {
+    const [tenantId, other] = [await freshTenant(), await freshTenant()];
+    const { keys } = await ask(tenantId);
+    const theirs = (await ask(other)).keys;
+    const index = keys.find(({ purpose }) => purpose === "index");
+    await ask(tenantId, index?.id);
+    for (const { id } of theirs) await ask(tenantId, id);
+    expect(await ask(tenantId)).toEqual({ keys });
+    expect(await ask(other)).toEqual({ keys: theirs });
+  });
+
+  it("destroyed ones are not among them", async () => {
+    const tenantId = await freshTenant();
+    const { keys } = await ask(tenantId);
+    const worn = keys.find(({ purpose }) => purpose === "field")?.id;
+    await ask(tenantId, worn);
+    await rowsOf("update data_keys set state = 'destroyed', wrapped = null where id = $1", [worn]);
+    expect((await ask(tenantId)).keys.map(({ id }) => id)).not.toContain(worn);
+  });
+
+  it.each([
+    ["deleted", "update tenants set deleted_at = now() where id = $1"],
+    ["purged", "delete from tenants where id = $1"],
+  ])("of a %s tenant are not made", async (_what, sql) => {
+    const tenantId = await freshTenant();
+    await rowsOf(sql, [tenantId]);
+    await expect(ask(tenantId)).rejects.toMatchObject({ code: 404 });
+    expect(await rowsOf("select from data_keys where tenant_id = $1", [tenantId])).toEqual([]);
+  });
+
+  it.each([
+    [
+      "another tenant's",
+      "update data_keys d set wrapped = o.wrapped from data_keys o where d.tenant_id = $1 and o.tenant_id = $2",
+    ],
+    ["cut short", "update data_keys set wrapped = substr(wrapped, 2) where tenant_id = $1 and $2 > 0"],
+  ])("that are %s are 503, not somebody's", async (_what, sql) => {
+    const [tenantId, other] = [await freshTenant(), await freshTenant()];
+    await ask(tenantId);
+    await ask(other);
+    await rowsOf(sql, [tenantId, other]);
+    await expect(ask(tenantId)).rejects.toMatchObject({ code: 503, type: "keys_unreadable" });
+  });
+
+  it("are wrapped by the primary master key; under an earlier one they still open", async () => {
+    const before = await freshTenant();
+    const { keys } = await ask(before);
+    const key = randomBytes(32);
+    await rowsOf("update master_keys set state = 'decrypt_only'");
+    await rowsOf(
+      "insert into master_keys (version, wrapped, fingerprint, state) values (2, $1, $2, 'primary')",
+      [wrapMasterKey(boot, 2, key), masterFingerprint(key)],
+    );
+    const after = await freshTenant();
+    await ask(after);
+    expect(
+      await rowsOf("select distinct master_version as v from data_keys where tenant_id = $1", [after]),
+    ).toEqual([{ v: 2 }]);
+    expect(await ask(before)).toEqual({ keys });
+  });
+});
+
+describe("the first master key", () => {
+  it("is made once, however many processes start", async () => {
+    await Promise.all(Array.from({ length: 5 }, () => ensureMasterKey(runtime)));
+    expect(await rowsOf("select from master_keys where version = 1")).toHaveLength(1);
+    expect(await rowsOf("select from master_keys where state = 'primary'")).toHaveLength(1);
+  });
+
+  it("equal ones are refused by their fingerprint", async () => {
+    const again = `insert into master_keys (version, wrapped, fingerprint, state)
+      select 9, wrapped, fingerprint, 'decrypt_only' from master_keys where version = 1`;
+    await expect(rowsOf(again)).rejects.toMatchObject({ constraint: "master_keys_fingerprint_key" });
+  });
+});

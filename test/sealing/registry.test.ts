@@ -1,0 +1,65 @@
+// The one list of sealed columns against the database: a column it forgot would be missed by the rotation of keys.
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { sealedTables } from "../../services/shared/sealing/registry.ts";
+import { openScene, type Scene } from "../tenancy/scene.ts";
+
+let scene: Scene;
+beforeAll(async () => {
+  scene = await openScene();
+});
+afterAll(() => scene.stop());
+
+/** Bytes that are no sealed text: hashes, wrapped keys and blind indexes. */
+const otherBytes = /[._](?:hash|wrapped|fingerprint|index)$/;
+const listed = Object.entries(sealedTables).flatMap(([table, { columns }]) =>
+  columns.map((column) => `${table}.${column}`),
+);
+
+async function byteColumns(): Promise<string[]> {
+  const { rows } = await scene.owner.query<{ name: string }>(
+    `select table_name || '.' || column_name as name from information_schema.columns
+     where table_schema = 'public' and data_type = 'bytea' order by 1`,
+  );
+  return rows.map(({ name }) => name);
+}
+
+/** What the list and the database disagree about. */
+async function disagreements(): Promise<string[]> {
+  const there = (await byteColumns()).filter((name) => !otherBytes.test(name));
+  const forgotten = there
+    .filter((name) => !listed.includes(name))
+    .map((name) => `${name} is not in the list`);
+  return [
+    ...forgotten,
+    ...listed.filter((name) => !there.includes(name)).map((name) => `${name} is not there`),
+  ];
+}
+
+describe("the list of sealed columns", () => {
+  it("holds every column of bytes that is not a hash, a wrapped key or a blind index", async () => {
+    expect(await disagreements()).toEqual([]);
+    expect(listed).toHaveLength(5);
+  });
+
+  it("would not go on without a column that is added to the database", async () => {
+    await scene.owner.query("alter table patients add column allergies bytea");
+    expect(await disagreements()).toEqual(["patients.allergies is not in the list"]);
+    await scene.owner.query("alter table patients drop column allergies");
+  });
+
+  it("would not go on with a column that is gone", async () => {
+    await scene.owner.query("alter table patients rename column notes to remarks_index");
+    expect(await disagreements()).toEqual(["patients.notes is not there"]);
+    await scene.owner.query("alter table patients rename column remarks_index to notes");
+  });
+
+  it.each(Object.entries(sealedTables))("names %s's own id and tenant", async (table, { id, tenant }) => {
+    const { rows } = await scene.owner.query(
+      `select array_agg(a.attname::text order by a.attname) as key from pg_index i
+       join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any(i.indkey)
+       where i.indrelid = $1::regclass and i.indisprimary`,
+      [table],
+    );
+    expect(rows[0].key).toEqual([id, tenant].sort());
+  });
+});
