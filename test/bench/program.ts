@@ -11,9 +11,17 @@ const readyMsMax = 60_000;
 const stopMsMax = 20_000;
 const pollMs = 5;
 
-export interface Program {
-  processId: number;
-  stop(): Promise<void>;
+/** Every child that runs, also one that is still starting: whatever is left when the bench ends is stopped by its pid. */
+const running = new Set<ChildProcess>();
+
+export function track(child: ChildProcess): void {
+  running.add(child);
+  child.once("error", () => running.delete(child));
+  child.once("exit", () => running.delete(child));
+}
+
+export async function stopChildren(): Promise<void> {
+  await Promise.all([...running].map(stopChild));
 }
 
 export interface ProgramOptions {
@@ -22,7 +30,9 @@ export interface ProgramOptions {
   outputFile: string;
 }
 
-export interface StartedProgram extends Program {
+export interface StartedProgram {
+  processId: number;
+  stop(): Promise<void>;
   /** What the readiness pattern captured first. */
   captured: string;
   readyMs: number;
@@ -57,7 +67,7 @@ function launch({ command: [program, ...args], env, outputFile }: ProgramOptions
       stdio: ["ignore", output, output],
       detached: true,
     });
-    child.once("error", () => {});
+    track(child);
     return child;
   } finally {
     closeSync(output);
@@ -66,7 +76,7 @@ function launch({ command: [program, ...args], env, outputFile }: ProgramOptions
 
 const hasEnded = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null || !child.pid;
 
-export async function stopChild(child: ChildProcess): Promise<void> {
+async function stopChild(child: ChildProcess): Promise<void> {
   if (hasEnded(child)) return;
   const ended = once(child, "exit");
   child.kill("SIGTERM");

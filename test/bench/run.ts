@@ -34,10 +34,14 @@ if (unknown.length > 0) {
 }
 
 const cores = takeCores();
-const stage = await Stage.open(cores, quick);
+const opening = Stage.open(cores, quick);
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  process.on(signal, () => void stage.close().then(() => process.exit(130)));
+  process.on(signal, () => {
+    const closed = opening.then((opened) => opened.close());
+    void closed.catch(() => undefined).then(() => process.exit(130));
+  });
 }
+const stage = await opening;
 try {
   const startedAt = performance.now();
   say(

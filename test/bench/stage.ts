@@ -7,8 +7,8 @@ import pg from "pg";
 import { startDatabase, type TestDatabase, testSettings } from "../support/service.ts";
 import type { Cores } from "./cores.ts";
 import { Load } from "./load.ts";
-import { type StartedProgram, startProgram } from "./program.ts";
-import { childProgram, stopTasks } from "./task.ts";
+import { type ProgramOptions, type StartedProgram, startProgram, stopChildren } from "./program.ts";
+import { childProgram } from "./task.ts";
 
 export interface Scene {
   database: string;
@@ -31,6 +31,7 @@ export class Stage {
   readonly #closing: (() => Promise<void>)[] = [];
   readonly #shared = new Map<string, Promise<unknown>>();
   #server: TestDatabase | undefined;
+  #closed: Promise<void> | undefined;
 
   private constructor(cores: Cores, quick: boolean, folder: string) {
     this.cores = cores;
@@ -98,7 +99,7 @@ export class Stage {
   ): Promise<StartedProgram> {
     const plain = [process.execPath, "services/start.ts"] as const;
     const command = bothCores ? this.cores.onBothCores(plain) : plain;
-    return this.#keep(await startProgram({ command, env: settings, outputFile: this.path(log) }, ready));
+    return this.#start({ command, env: settings, outputFile: this.path(log) }, ready);
   }
 
   async startBare(ownerUrl: string): Promise<StartedProgram> {
@@ -107,18 +108,22 @@ export class Stage {
       env: { DATABASE_URL: ownerUrl, NODE_ENV: "production" },
       outputFile: this.path("bare.log"),
     };
-    return this.#keep(await startProgram(options, /bare (http:\S+)/));
+    return this.#start(options, /bare (http:\S+)/);
   }
 
-  #keep(program: StartedProgram): StartedProgram {
-    this.#closing.push(() => program.stop());
-    return program;
+  #start(options: ProgramOptions, ready: RegExp): Promise<StartedProgram> {
+    if (this.#closed !== undefined) throw new Error("interrupted");
+    return startProgram(options, ready);
   }
 
-  async close(): Promise<void> {
-    await stopTasks();
-    for (const close of this.#closing.splice(0).reverse()) {
-      await close().catch((error: unknown) => process.stderr.write(`closing failed: ${String(error)}\n`));
-    }
+  /** Once, however often it is called: an interruption and the part that it makes fail both ask for it. */
+  close(): Promise<void> {
+    this.#closed ??= (async () => {
+      await stopChildren();
+      for (const close of this.#closing.splice(0).reverse()) {
+        await close().catch((error: unknown) => process.stderr.write(`closing failed: ${String(error)}\n`));
+      }
+    })();
+    return this.#closed;
   }
 }

@@ -1,8 +1,8 @@
 // Short-lived children that do one thing and print one line of JSON: load generators, the bare argon2 loop, the
 // policies' comparison. The job goes in as JSON on standard input.
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
-import { root, stopChild } from "./program.ts";
+import { root, track } from "./program.ts";
 
 export interface RunningTask<Result> {
   result: Promise<Result>;
@@ -10,19 +10,17 @@ export interface RunningTask<Result> {
   finish(): void;
 }
 
-const running = new Set<ChildProcess>();
-
 export function startTask<Result>(
   command: readonly [string, ...string[]],
   job: unknown,
 ): RunningTask<Result> {
   const [program, ...args] = command;
   const child = spawn(program, args, { cwd: root, stdio: ["pipe", "pipe", "inherit"], detached: true });
-  running.add(child);
+  track(child);
   const ended = new Promise<number | null>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code) => resolve(code));
-  }).finally(() => running.delete(child));
+  });
   child.stdin.on("error", () => {});
   child.stdin.end(JSON.stringify(job));
   const result = Promise.all([text(child.stdout), ended]).then(([printed, code]) => {
@@ -35,10 +33,6 @@ export function startTask<Result>(
 
 export function runTask<Result>(command: readonly [string, ...string[]], job: unknown): Promise<Result> {
   return startTask<Result>(command, job).result;
-}
-
-export async function stopTasks(): Promise<void> {
-  await Promise.all([...running].map(stopChild));
 }
 
 /** The command of a child program of this folder. */
