@@ -86,6 +86,7 @@ export async function mainScenario(url: string): Promise<Step[]> {
   await users(run);
   await accounts(run);
   await preferences(run);
+  await patients(run);
   await refusals(run);
   await auditAndHealth(run);
   return run.steps;
@@ -218,6 +219,42 @@ async function preferences(run: Run): Promise<void> {
   await run.expect(200, "PUT", "/api/preferences/theme", { as, body: { theme: "light" } });
   const { body } = await run.expect(200, "GET", "/api/preferences", { as });
   expect(body).toMatchObject({ theme: "light", settings: { b: { c: null }, d: [], e: "ü" } });
+}
+
+async function patients(run: Run): Promise<void> {
+  const as = "doctor";
+  const texts = {
+    full_name: "Zoë Åberg",
+    birth_date: "1990-05-17",
+    phone: "+49 30 1234",
+    notes: "ü".repeat(5_000),
+  };
+  const body = { record_number: "P-1", ...texts };
+  const { body: made } = await run.expect(201, "POST", "/api/patients", { as, body });
+  expect(made).toMatchObject({ ...texts, version: 1 });
+  const path = `/api/patients/${made.id}`;
+  await run.expect(409, "POST", "/api/patients", { as, body });
+  expect((await run.expect(200, "GET", path, { as })).body).toEqual(made);
+  await run.expect(404, "GET", path, { as: "nurse" });
+  await run.expect(404, "GET", path, { as: "superadmin" });
+  await run.expect(403, "POST", "/api/patients", { as: "registrar", body });
+  await run.expect(200, "GET", path, { as: "admin" });
+  for (const search of ["p-", "zoe\u0308 åberg", "0049301234"]) {
+    const found = await run.expect(200, "GET", `/api/patients?search=${encodeURIComponent(search)}`, { as });
+    expect(found.body.total).toBe(1);
+  }
+  await run.expect(201, "POST", `${path}/records`, { as, body: { kind: "visit", body: "First visit." } });
+  await run.expect(200, "GET", `${path}/records`, { as });
+  const changed = await run.expect(200, "PUT", path, { as, body: { version: 1, phone: null } });
+  expect(changed.body).toMatchObject({ full_name: texts.full_name, phone: null, version: 2 });
+  await run.expect(409, "PUT", path, { as, body: { version: 1, notes: "stale" } });
+  await run.expect(422, "PUT", path, { as, body: { notes: "no version" } });
+  const { body: second } = await run.expect(201, "POST", "/api/patients", {
+    as,
+    body: { record_number: "P-2", full_name: "Second" },
+  });
+  await run.expect(204, "DELETE", `/api/patients/${second.id}`, { as });
+  await run.expect(404, "GET", `/api/patients/${second.id}`, { as });
 }
 
 async function refusals(run: Run): Promise<void> {

@@ -44,6 +44,11 @@ const user = (fields: string) =>
 const session = (fields: string) =>
   `insert into sessions (id, tenant_id, user_id, user_epoch, tenant_epoch, expires_at) values (gen_random_uuid(), ${fields}, 0, 0, now())`;
 
+const patient = (fields: string) =>
+  `insert into patients (tenant_id, department_id, record_number, full_name, full_name_index) values (${fields}, '-', sha256('-'))`;
+const record = (fields: string) =>
+  `insert into patient_records (tenant_id, patient_id, author_id, kind, body) values (${fields}, 'visit', '-')`;
+
 const statements: [rule: string, as: As, sql: string, code: Code][] = [
   [
     "a user in a foreign department",
@@ -264,6 +269,49 @@ const statements: [rule: string, as: As, sql: string, code: Code][] = [
     forbidden,
   ],
   ["events deleted by a tenant", "tenant", "delete from events", forbidden],
+  ["a patient in a foreign department", "tenant", patient(":our, :theirDepartment, 'R-2'"), foreignKey],
+  ["a patient put into another tenant", "tenant", patient(":their, null, 'R-2'"), forbidden],
+  [
+    "a patient pushed to another tenant",
+    "tenant",
+    "update patients set tenant_id = :their where id = :ourPatient",
+    forbidden,
+  ],
+  ["a record number twice", "tenant", patient(":our, null, 'r-1'"), unique],
+  ["an empty record number", "tenant", patient(":our, null, ''"), check],
+  ["a phone number without its index", "tenant", "update patients set phone = '-'", check],
+  ["a version before the first", "tenant", "update patients set version = 0", check],
+  ["a patient deleted by a tenant", "tenant", "delete from patients", forbidden],
+  ["a patient's texts changed by the platform", "platform", "update patients set notes = '-'", forbidden],
+  ["a record of a foreign patient", "tenant", record(":our, :theirPatient, :ourDoctor"), foreignKey],
+  ["a record by a foreign author", "tenant", record(":our, :ourPatient, :theirDoctor"), foreignKey],
+  ["a record in another tenant", "tenant", record(":their, :theirPatient, null"), forbidden],
+  ["a record changed", "tenant", "update patient_records set body = '-'", forbidden],
+  ["a record deleted", "tenant", "delete from patient_records", forbidden],
+  ["a key read by a tenant", "tenant", "select from data_keys", forbidden],
+  ["a master key read by a tenant", "tenant", "select from master_keys", forbidden],
+  [
+    "a key made by a tenant",
+    "tenant",
+    "insert into data_keys (tenant_id, purpose, master_version, wrapped, state) values (:our, 'field', 1, '-', 'primary')",
+    forbidden,
+  ],
+  ["a key deleted", "platform", "delete from data_keys", forbidden],
+  ["a master key deleted", "platform", "delete from master_keys", forbidden],
+  ["a key's bytes changed", "platform", "update data_keys set wrapped = '-'", forbidden],
+  ["a destroyed key that keeps its bytes", "platform", "update data_keys set state = 'destroyed'", check],
+  [
+    "a second primary master key",
+    "platform",
+    "insert into master_keys (version, wrapped, fingerprint, state) values (2, '-', sha256('x'), 'primary')",
+    unique,
+  ],
+  [
+    "a key under no master key",
+    "platform",
+    "insert into data_keys (tenant_id, purpose, master_version, wrapped, state) values (:our, 'field', 9, '-', 'decrypt_only')",
+    foreignKey,
+  ],
   ["users emptied", "platform", "truncate users cascade", forbidden],
   ["a table made", "tenant", "create table mine (id integer)", forbidden],
   ["row-level security switched off", "platform", "alter table users disable row level security", forbidden],
@@ -280,6 +328,8 @@ function filled(sql: string): string {
     theirDoctor: theirs.doctorId,
     ourDepartment: ours.departmentId,
     theirDepartment: theirs.departmentId,
+    ourPatient: ours.patientId,
+    theirPatient: theirs.patientId,
     platform: platformId,
   };
   return sql.replaceAll(/:(\w+)/g, (_all, name: string) => String(ids[name]));

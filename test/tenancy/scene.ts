@@ -38,6 +38,7 @@ export interface Filled {
   tenantId: number;
   departmentId: number;
   doctorId: number;
+  patientId: number;
 }
 
 /** A tenant with at least one row in every table that has tenant rows. */
@@ -78,11 +79,16 @@ export async function fillTenant(owner: pg.Client, subdomain: string): Promise<F
   await owner.query("insert into events (tenant_id, kind, payload) values ($1, 'user.created', '{}')", [
     tenantId,
   ]);
-  await fillPatients(owner, tenantId, departmentId, doctorId);
-  return { tenantId, departmentId, doctorId };
+  const patientId = await fillPatients(owner, tenantId, departmentId, doctorId);
+  return { tenantId, departmentId, doctorId, patientId };
 }
 
-async function fillPatients(owner: pg.Client, tenantId: number, departmentId: number, doctorId: number) {
+async function fillPatients(
+  owner: pg.Client,
+  tenantId: number,
+  departmentId: number,
+  doctorId: number,
+): Promise<number> {
   const { BOOT_SECRET = "" } = testSettings({ url: "", folder: "" });
   await owner.query(
     `insert into master_keys (version, wrapped, fingerprint, state) values (1, $1, sha256('-'), 'primary')
@@ -103,6 +109,7 @@ async function fillPatients(owner: pg.Client, tenantId: number, departmentId: nu
     `insert into patient_records (tenant_id, patient_id, author_id, kind, body) values ($1, $2, $3, 'visit', '-')`,
     [tenantId, rows[0].id, doctorId],
   );
+  return rows[0].id;
 }
 
 /** Tables that no statement made for a tenant may read at all, not even for its own rows. */
