@@ -81,11 +81,11 @@ describe("keys", () => {
 
   it("are not used beyond a minute, counted from the question", async () => {
     const [ring, cache] = [new Keyring(), cacheWith()];
-    const before = performance.now;
+    const before = performance.now.bind(performance);
     await cache.of(1, ring.load);
     try {
       let ahead = 59_000;
-      performance.now = () => before.call(performance) + ahead;
+      performance.now = () => before() + ahead;
       await cache.of(1, ring.load);
       expect(ring.asked).toHaveLength(1);
       ahead = 60_001;
