@@ -14,7 +14,8 @@ export interface DocumentFacts {
   demoSignIn: boolean;
 }
 
-const introduction = `Tenants, their departments and users, sign-in, and an audit log of every change.
+const introduction = `Tenants, their departments and users, patients and their records, sign-in, and an audit log of
+every change and of every reading of a patient.
 
 **Signing in.** \`POST /api/auth/login\` answers an \`access_token\`. Send it with every other call as
 \`Authorization: Bearer <access_token>\`; here, paste it under **Authorize**.

@@ -117,6 +117,6 @@ export const accountSettings = {
     "RETENTION_DAYS",
     read.wholeNumber(1, 3_650),
     "30",
-    "Days until deleted tenants and users are purged",
+    "Days until deleted tenants, users and patients are purged",
   ),
 };
