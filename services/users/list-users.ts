@@ -1,5 +1,5 @@
 // The list of users. The total is exact and cheap: without a search it is the sum of a few counters that triggers
-// keep, with one it is the size of what the trigram index found.
+// keep, with one it is the size of what the search found.
 import type { Call } from "../shared/bus.ts";
 import { preparedName, type Scope, type Statement } from "../shared/database/scope.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
@@ -42,13 +42,13 @@ export function listStatement(scope: Scope, params: Params, offset: number): Sta
     : browseStatement(scope, search, params, offset);
 }
 
-/** The search function finds the page's ids by the trigram index; the rows themselves are read under the policies. */
+/** The search function finds the page's ids by its indexes; the rows themselves are read under the policies. */
 function searchStatement(tenantId: number, search: string, params: Params, offset: number): Statement {
   const { role, is_active: isActive, sort_by: sort, sort_order: order, limit } = params;
   return {
     name: "users.search",
     text: `select hit.total, ${columns}
-      from search_user_ids(lower($2), $3, $4, $5, $6, $7, $8) with ordinality hit (id, total, place)
+      from search_user_ids(lower($9), lower($2), $3, $4, $5, $6, $7, $8) with ordinality hit (id, total, place)
       left join users u on u.tenant_id = $1 and u.id = hit.id order by hit.place`,
     values: [
       tenantId,
@@ -59,6 +59,7 @@ function searchStatement(tenantId: number, search: string, params: Params, offse
       order === "desc",
       limit,
       offset,
+      search,
     ],
   };
 }

@@ -218,6 +218,26 @@ describe("search", () => {
     expect(await found(search)).toEqual(expected);
   });
 
+  it("any piece of a name or an address finds exactly those who have it", async () => {
+    const roll = dice(20_261_121);
+    const { rows } = await service.database.owner.query<{ words: string }>(
+      "select full_name || email as words from users where tenant_id = $1 and deleted_at is null",
+      [clinic.id],
+    );
+    for (let i = 0; i < 60; i++) {
+      const letters = [...(rows[roll(rows.length)]?.words ?? "")];
+      const start = roll(letters.length);
+      const piece = letters.slice(start, start + 1 + roll(12)).join("");
+      const expected = await service.database.owner.query(
+        `select full_name from users where tenant_id = $1 and deleted_at is null
+           and position(lower($2) in search_text) > 0 order by id`,
+        [clinic.id, piece.trim()],
+      );
+      if (piece.trim() === "") continue;
+      expect([piece, await found(piece)]).toEqual([piece, expected.rows.map((row) => row.full_name)]);
+    }
+  });
+
   it("nothing, or only spaces, is no search", async () => {
     const { total } = (await list()).body;
     expect((await list("search=")).body.total).toBe(total);

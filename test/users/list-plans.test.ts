@@ -71,7 +71,37 @@ describe("a page of a small tenant behind a large one", () => {
   });
 });
 
+/** What the search function runs for a word, as its owner. */
+async function searchPlan(tenantId: number, word: string): Promise<string> {
+  const { owner } = service.database;
+  await owner.query("load 'auto_explain'");
+  const noticed: string[] = [];
+  const listen = ({ message = "" }) => void noticed.push(message);
+  owner.on("notice", listen);
+  try {
+    await owner.query("begin");
+    await owner.query("select set_config('app.tenant_id', $1, true)", [String(tenantId)]);
+    await owner.query(
+      `set local auto_explain.log_min_duration = 0; set local auto_explain.log_nested_statements = on;
+       set local client_min_messages = log`,
+    );
+    await owner.query(
+      "select * from search_user_ids(lower($1), '%' || lower($1) || '%', null, null, 'id', false, 50, 0)",
+      [word],
+    );
+  } finally {
+    owner.off("notice", listen);
+    await owner.query("rollback");
+  }
+  return noticed.join("\n");
+}
+
 describe("a selective search", () => {
+  it("goes by pieces that only that tenant has, and by trigrams for words too short for them", async () => {
+    expect(await searchPlan(large.id, rareName)).toContain("Bitmap Index Scan on users_search_pieces");
+    expect(await searchPlan(large.id, rareName.slice(0, 4))).not.toContain("users_search_pieces");
+  });
+
   it("reads the rows it has found, not the tenant", async () => {
     const nodes = await nodesOf({ tenantId: large.id }, { search: rareName });
     const read = nodes.filter((node) => node["Relation Name"] === "users");
