@@ -225,7 +225,7 @@ describe("search", () => {
       [clinic.id],
     );
     for (let i = 0; i < 60; i++) {
-      const letters = [...(rows[roll(rows.length)]?.words ?? "")];
+      const letters = Array.from(rows[roll(rows.length)]?.words ?? "");
       const start = roll(letters.length);
       const piece = letters.slice(start, start + 1 + roll(12)).join("");
       const expected = await service.database.owner.query(

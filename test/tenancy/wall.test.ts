@@ -167,9 +167,10 @@ describe("the database module", () => {
     }
   });
 
-  it("finds no foreign user by the search function", async () => {
-    const text = "select * from search_user_ids('%doctor%', null, null, 'id', false, 50, 0)";
-    const rows = await scene.connected.database.read({ tenantId: ours.tenantId }, { text, values: [] });
+  it.each(["doctor", "doc"])("finds no foreign user by the search function (%s)", async (word) => {
+    const text = "select * from search_user_ids($1, '%' || $1 || '%', null, null, 'id', false, 50, 0)";
+    const scope = { tenantId: ours.tenantId };
+    const rows = await scene.connected.database.read(scope, { text, values: [word] });
     expect(rows).toEqual([{ found_id: ours.doctorId, total: 1 }]);
   });
 });
