@@ -4,6 +4,7 @@
 import { createHash, createSecretKey, type KeyObject } from "node:crypto";
 import jwt from "jsonwebtoken";
 import type { Role } from "../shared/roles.ts";
+import { VerifiedTokens } from "./verified-tokens.ts";
 
 const issuer = "records";
 const audience = "records-api";
@@ -32,6 +33,7 @@ export class AccessTokens {
   readonly #current: SigningKey;
   readonly #keys: ReadonlyMap<string, KeyObject>;
   readonly #ttlSeconds: number;
+  readonly #verified = new VerifiedTokens();
 
   /** @param previousSecrets still verify until their tokens expire; only `secret` signs */
   constructor(secret: string, previousSecrets: readonly string[], ttlSeconds: number) {
@@ -56,6 +58,8 @@ export class AccessTokens {
   /** @returns the session's id, or undefined for anything but a token of ours that is valid now */
   sessionOf(token: string): string | undefined {
     if (token.length > tokenCharsMax) return undefined;
+    const known = this.#verified.sessionOf(token);
+    if (known !== undefined) return known;
     const key = this.#keyOf(token);
     if (key === undefined) return undefined;
     try {
@@ -65,7 +69,9 @@ export class AccessTokens {
         audience,
         maxAge: this.#ttlSeconds,
       });
-      return typeof claims === "string" ? undefined : sessionIn(claims);
+      const sessionId = typeof claims === "string" ? undefined : sessionIn(claims);
+      if (sessionId !== undefined) this.#verified.add(token, sessionId, endOf(claims, this.#ttlSeconds));
+      return sessionId;
     } catch {
       return undefined;
     }
@@ -83,6 +89,12 @@ export class AccessTokens {
       return undefined;
     }
   }
+}
+
+/** In ms since 1970. What jsonwebtoken verified has both claims. */
+function endOf(claims: string | jwt.JwtPayload, ttlSeconds: number): number {
+  const { exp = 0, iat = 0 } = typeof claims === "string" ? {} : claims;
+  return Math.min(exp, iat + ttlSeconds) * 1000;
 }
 
 function sessionIn(claims: jwt.JwtPayload): string | undefined {

@@ -2,6 +2,7 @@
 import { createHash, createHmac, createSign, generateKeyPairSync, randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import { AccessTokens } from "../../services/auth/access-token.ts";
+import { eventually } from "../support/service.ts";
 
 const secret = "the-present-secret-of-these-tests-0123456789";
 const previous = "the-previous-secret-of-these-tests-987654321";
@@ -86,6 +87,38 @@ describe("a token of ours", () => {
     const header = { ...goodHeader, kid: kidOf(previous) };
     const expired = { ...goodClaims(), iat: nowSeconds() - 100, exp: nowSeconds() - 1 };
     expect(tokens.sessionOf(forge({ header, key: previous, claims: expired }))).toBeUndefined();
+  });
+
+  it("is refused from its expiry on, also when it was good before", async () => {
+    const brief = forge({ claims: { ...goodClaims(), exp: nowSeconds() + 2 } });
+    expect(tokens.sessionOf(brief)).toBe(sid);
+    expect(tokens.sessionOf(brief)).toBe(sid);
+    await eventually(async () => tokens.sessionOf(brief) === undefined);
+    expect(tokens.sessionOf(brief)).toBeUndefined();
+  });
+
+  it("is refused when it is older than tokens may be, whatever it says of its expiry", async () => {
+    const old = forge({
+      claims: { ...goodClaims(), iat: nowSeconds() - ttlSeconds + 2, exp: nowSeconds() + 9999 },
+    });
+    expect(tokens.sessionOf(old)).toBe(sid);
+    await eventually(async () => tokens.sessionOf(old) === undefined);
+  });
+
+  it("being known does not make its like good", () => {
+    const good = tokens.sign(facts);
+    expect(tokens.sessionOf(good)).toBe(sid);
+    for (const at of [5, good.indexOf(".") + 5, good.length - 5]) {
+      const altered = good.slice(0, at) + (good[at] === "A" ? "B" : "A") + good.slice(at + 1);
+      expect(tokens.sessionOf(altered)).toBeUndefined();
+    }
+    expect(tokens.sessionOf(`${good} `)).toBeUndefined();
+  });
+
+  it("thousands of them are verified one after the other, and the first again", () => {
+    const signed = Array.from({ length: 2_100 }, (_, userId) => tokens.sign({ ...facts, userId }));
+    expect(signed.every((token) => tokens.sessionOf(token) === sid)).toBe(true);
+    expect(tokens.sessionOf(signed[0] ?? "")).toBe(sid);
   });
 
   it("is signed with the present secret only", () => {
