@@ -10,7 +10,13 @@ import { dummyHash } from "../shared/passwords/phc.ts";
 import type { AccessTokens } from "./access-token.ts";
 import type { AccountQueue } from "./attempts.ts";
 import type { authContract } from "./auth.contract.ts";
-import { type Account, countFailure, readSignIn, type SignInFacts } from "./sign-in-account.ts";
+import {
+  type Account,
+  countFailure,
+  forgetFailures,
+  readSignIn,
+  type SignInFacts,
+} from "./sign-in-account.ts";
 
 type Params = { email: string; password: string; subdomain: string };
 export type LoginResult = ValueOf<(typeof authContract)["auth.login"]["result"]>;
@@ -77,27 +83,25 @@ async function openSession(
   const sessionId = randomUUID();
   const { config } = call.runtime;
   const { ip, userAgent } = call.caller.facts;
-  await call.db.change(platform, call.caller, async (change) => {
-    await change.execute(
-      `insert into sessions (id, tenant_id, user_id, user_epoch, tenant_epoch, ip, user_agent, expires_at)
-       values (?, ?, ?, ?, ?, ?, ?, now() + make_interval(secs => ?))`,
-      [
-        sessionId,
-        tenantId,
-        account.user_id,
-        account.user_epoch,
-        account.tenant_epoch,
-        ip,
-        userAgent,
-        config.accessTokenTtlSeconds,
-      ],
-    );
-    if (lockout !== null) {
-      await change.execute("delete from lockouts where tenant_id = ? and email = ?", [tenantId, lockoutKey]);
-    }
-    const target = { type: "user", id: account.user_id };
-    change.audit({ tenantId, action: "auth.login", target, userId: account.user_id });
-  });
+  const opening = {
+    name: "auth.open_session",
+    text: `insert into sessions (id, tenant_id, user_id, user_epoch, tenant_epoch, ip, user_agent, expires_at)
+      values ($1, $2, $3, $4, $5, $6, $7, now() + make_interval(secs => $8))`,
+    values: [
+      sessionId,
+      tenantId,
+      account.user_id,
+      account.user_epoch,
+      account.tenant_epoch,
+      ip,
+      userAgent,
+      config.accessTokenTtlSeconds,
+    ],
+  };
+  const target = { type: "user", id: account.user_id };
+  const facts = { tenantId, action: "auth.login", target, userId: account.user_id };
+  await call.db.changeOnce(platform, call.caller, opening, facts);
+  if (lockout !== null) await forgetFailures(call.db, tenantId, lockoutKey);
   return {
     access_token: tokens.sign({ userId: account.user_id, tenantId, role: account.role, sessionId }),
     token_type: "bearer",

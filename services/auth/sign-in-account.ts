@@ -82,3 +82,16 @@ export async function countFailure(change: Change, tenantId: number, lockoutKey:
     [JSON.stringify(next), ...key],
   );
 }
+
+/** After the right password. */
+export async function forgetFailures(
+  database: Database,
+  tenantId: number,
+  lockoutKey: string,
+): Promise<void> {
+  await database.read(platform, {
+    name: "auth.forget_failures",
+    text: "delete from lockouts where tenant_id = $1 and email = $2",
+    values: [tenantId, lockoutKey],
+  });
+}

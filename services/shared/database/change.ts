@@ -83,6 +83,17 @@ export function auditStatement(entry: AuditFacts, caller: Caller): Statement {
   return { name: "audit.note", text, values: auditValues(entry, caller) };
 }
 
+/**
+ * A change of one statement and its entry as one statement: both or neither, in one round trip.
+ * @param change a data-modifying statement; its name and text must not depend on the values
+ */
+export function auditedStatement(change: Statement, entry: AuditFacts, caller: Caller): Statement {
+  const values = auditValues(entry, caller);
+  const places = values.map((_, index) => `$${change.values.length + index + 1}`);
+  const text = `with change as (${change.text}) ${auditColumns} (${places.join(", ")})`;
+  return { name: change.name, text, values: [...change.values, ...values] };
+}
+
 function auditValues(entry: AuditFacts, caller: Caller): unknown[] {
   const { principal, ip, userAgent, requestId } = caller.facts;
   const operator = principal.kind === "operator" ? { operator: principal.name } : {};

@@ -4,7 +4,7 @@ import type { EntityManager } from "@mikro-orm/postgresql";
 import type pg from "pg";
 import type { Caller } from "../caller.ts";
 import { Unavailable } from "../errors.ts";
-import { type AuditFacts, auditStatement, type Change, runChange } from "./change.ts";
+import { auditedStatement, type AuditFacts, auditStatement, type Change, runChange } from "./change.ts";
 import { ScopedQuery, type Scope, type Statement } from "./scope.ts";
 
 export interface DatabaseParts {
@@ -46,6 +46,11 @@ export class Database {
   /** Writes the audit entry of something that changed nothing: await it before telling what was read. */
   async note(caller: Caller, facts: AuditFacts): Promise<void> {
     await this.read({ tenantId: facts.tenantId }, auditStatement(facts, caller));
+  }
+
+  /** A change of one statement, with its audit entry, in one round trip; `change` is for all that is more than that. */
+  async changeOnce(scope: Scope, caller: Caller, statement: Statement, facts: AuditFacts): Promise<void> {
+    await this.read(scope, auditedStatement(statement, facts, caller));
   }
 
   /**
