@@ -95,6 +95,10 @@ const groups: Record<string, readonly Row[]> = {
     ["GET", "/api/admin/audit", "audit.list", 200],
     ["GET", "/api/admin/audit/verify", "audit.verify", 200],
   ],
+  Encryption: [
+    ["POST", "/api/admin/encryption/rotate", "crypto.rotate", 200],
+    ["GET", "/api/admin/encryption/status", "crypto.status", 200],
+  ],
   Health: [["GET", "/api/admin/health", "health.report", 200]],
 };
 

@@ -1,11 +1,75 @@
-// What the crypto service offers to the services that seal. No client reaches it.
-import { onlyServices } from "../shared/access.ts";
+// What the crypto service offers: keys to the services that seal, the rotation of keys to superadmins.
+import { allow, onlyServices } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { nullable, optional } from "../shared/params/modifiers.ts";
-import { object } from "../shared/params/results.ts";
-import { id, integer, listOf, oneOf, text } from "../shared/params/rules.ts";
+import { object, timestamp } from "../shared/params/results.ts";
+import { id, integer, listOf, oneOf, pathId, secretText, text } from "../shared/params/rules.ts";
+
+const count = integer();
+const progress = {
+  job_id: text(),
+  key_version: count,
+  previous_version: count,
+  status: oneOf(["running", "finished"]),
+  rewrapped: count,
+  rows_total: count,
+  rows_done: count,
+};
 
 export const cryptoContract = {
+  "crypto.rotate": {
+    summary:
+      "Starts to use a new master key: effective at once, everything sealed is sealed anew in the background.",
+    audits: "encryption.rotate",
+    access: allow("superadmin"),
+    body: { new_key: secretText({ min: 1, max: 200, description: "32 bytes as base64, base64url or hex" }) },
+    result: object(progress, { name: "RotationStarted" }),
+  },
+  "crypto.status": {
+    summary: "How far the last rotation is, which keys there are, and what does not open.",
+    audits: "encryption.status",
+    access: allow("superadmin"),
+    result: object(
+      {
+        key_version: count,
+        rotation: nullable(
+          object(
+            {
+              ...progress,
+              rows_per_second: count,
+              eta_seconds: nullable(count),
+              tenants_total: count,
+              tenants_done: count,
+              started_at: timestamp(),
+              finished_at: nullable(timestamp()),
+            },
+            { name: "Rotation" },
+          ),
+        ),
+        keys: object({ primary: count, decrypt_only: count, destroyed: count }),
+        quarantined: object({
+          count,
+          first: listOf(
+            object({
+              tenant_id: count,
+              table: text(),
+              row_id: count,
+              column: text(),
+              key_id: nullable(count),
+              reason: oneOf(["format", "key", "authentication"]),
+            }),
+          ),
+        }),
+      },
+      { name: "EncryptionStatus" },
+    ),
+  },
+  "crypto.destroy_key": {
+    summary: "Destroys a data key that nothing needs (operators, from the REPL).",
+    audits: "encryption.destroy_key",
+    access: allow("superadmin"),
+    path: { key_id: pathId() },
+  },
   "crypto.keys": {
     summary: "A tenant's usable keys, unwrapped; made when there are none, or when one is worn.",
     audits: "encryption.keys",

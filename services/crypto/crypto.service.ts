@@ -1,22 +1,39 @@
 // The keyring: master keys wrapped by BOOT_SECRET, tenants' data keys wrapped by a master key.
 // Life cycle: the first master key is made at the first start, a tenant's keys when it first seals something; a key that
-// has sealed enough is followed by another and from then on only opens.
+// has sealed enough is followed by another and from then on only opens. A rotation gives all a new master key and every
+// tenant a new key, seals everything anew in the background, and destroys the old keys when nothing names them.
 // Promises: keys are at rest only wrapped; of many first uses of a tenant one makes its keys; with a wrong BOOT_SECRET
 // the process does not start and nothing is written.
-// Does not: seal or open anything itself (services/shared/sealing does, where the texts are), or serve any client.
+// Does not: seal or open a client's texts (services/shared/sealing does, where the texts are).
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { implement, runtimeOf } from "../shared/bus.ts";
+import { perRuntime } from "../shared/per-runtime.ts";
 import { cryptoContract } from "./crypto.contract.ts";
+import { destroyKey } from "./destroy-key.ts";
 import { ensureMasterKey } from "./master-keys.ts";
+import { rotate } from "./rotate.ts";
+import { rotationStatus } from "./rotation-status.ts";
+import { RotationWorker } from "./rotation-worker.ts";
 import { tenantKeys } from "./tenant-keys.ts";
+
+const workerOf = perRuntime((runtime) => new RotationWorker(runtime));
 
 const crypto: ServiceSchema = {
   name: "crypto",
   mixins: [database()],
-  actions: implement(cryptoContract, { "crypto.keys": tenantKeys }),
+  actions: implement(cryptoContract, {
+    "crypto.keys": tenantKeys,
+    "crypto.rotate": rotate,
+    "crypto.status": rotationStatus,
+    "crypto.destroy_key": destroyKey,
+  }),
   async started(this: Service): Promise<void> {
     await ensureMasterKey(runtimeOf(this));
+    workerOf(runtimeOf(this)).start();
+  },
+  stopped(this: Service): Promise<void> {
+    return workerOf(runtimeOf(this)).stop();
   },
 };
 

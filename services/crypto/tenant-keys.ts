@@ -3,8 +3,10 @@
 import { randomBytes } from "node:crypto";
 import type { Call } from "../shared/bus.ts";
 import type { Change } from "../shared/database/change.ts";
+import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import { NotFound, Unavailable } from "../shared/errors.ts";
+import type { Runtime } from "../shared/runtime.ts";
 import { SealBroken } from "../shared/sealing/seal-broken.ts";
 import type { KeyOnWire } from "../shared/sealing/tenant-keys.ts";
 import {
@@ -33,18 +35,23 @@ interface Row {
 
 export async function tenantKeys(call: Asked): Promise<{ keys: KeyOnWire[] }> {
   const { tenant_id: tenantId, worn_key_id: wornKeyId = null } = call.params;
-  const present = await readKeys(call, tenantId);
+  const present = await readRows(call.db, tenantId);
   const complete = purposes.every((purpose) =>
     present.some((row) => row.purpose === purpose && row.state === "primary" && row.id !== wornKeyId),
   );
-  if (complete) return { keys: unwrapAll(call, tenantId, present) };
+  if (complete) return { keys: unwrapAll(call.runtime, tenantId, present) };
   await call.db.change(platform, call.caller, (change) => makeMissing(call, change, tenantId, wornKeyId));
-  return { keys: unwrapAll(call, tenantId, await readKeys(call, tenantId)) };
+  return { keys: await readKeys(call.runtime, tenantId) };
+}
+
+/** A tenant's keys as they are now, unwrapped; none is made. */
+export async function readKeys(runtime: Runtime, tenantId: number): Promise<KeyOnWire[]> {
+  return unwrapAll(runtime, tenantId, await readRows(runtime.database, tenantId));
 }
 
 /** In the platform scope, because no tenant's statement may see keys. */
-function readKeys(call: Asked, tenantId: number): Promise<Row[]> {
-  return call.db.read<Row>(platform, {
+function readRows(database: Database, tenantId: number): Promise<Row[]> {
+  return database.read<Row>(platform, {
     name: "crypto.tenant_keys",
     text: `select d.id, d.purpose, d.state, d.wrapped, d.master_version, m.wrapped as master_wrapped
       from data_keys d join master_keys m on m.version = d.master_version
@@ -53,8 +60,8 @@ function readKeys(call: Asked, tenantId: number): Promise<Row[]> {
   });
 }
 
-function unwrapAll(call: Asked, tenantId: number, rows: readonly Row[]): KeyOnWire[] {
-  const { boot } = call.runtime.secrets;
+function unwrapAll({ secrets, log }: Runtime, tenantId: number, rows: readonly Row[]): KeyOnWire[] {
+  const { boot } = secrets;
   try {
     return rows.map(({ id, purpose, state, wrapped, master_version: version, master_wrapped: master }) => {
       const key = unwrapDataKey(unwrapMasterKey(boot, version, master), { tenantId, purpose, id }, wrapped);
@@ -62,7 +69,7 @@ function unwrapAll(call: Asked, tenantId: number, rows: readonly Row[]): KeyOnWi
     });
   } catch (error) {
     if (!(error instanceof SealBroken)) throw error;
-    call.runtime.log.error({ tenantId, err: error }, "a tenant's keys cannot be unwrapped");
+    log.error({ tenantId, err: error }, "a tenant's keys cannot be unwrapped");
     throw new Unavailable("keys_unreadable", "The keys of this tenant cannot be opened");
   }
 }
@@ -81,7 +88,7 @@ async function makeMissing(
   );
   if (tenant === undefined) throw new NotFound("Tenant");
   await change.execute(
-    `update data_keys set state = 'decrypt_only'
+    `update data_keys set state = 'decrypt_only', demoted_at = now()
      where tenant_id = ? and id = ? and state = 'primary' and purpose = 'field'`,
     [tenantId, wornKeyId],
   );

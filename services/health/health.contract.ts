@@ -22,6 +22,13 @@ export const healthContract = {
         departments_count: integer(),
         patients_count: integer(),
         key_version: nullable(integer()),
+        rotation: nullable(
+          object({
+            status: oneOf(["running", "finished"]),
+            rows_total: integer(),
+            rows_done: integer(),
+          }),
+        ),
         version: text(),
         uptime_s: integer(),
         checks: object({ postgres: state, bus: state, mail: state }),

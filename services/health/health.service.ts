@@ -34,9 +34,11 @@ async function report(call: Call<unknown>): Promise<Report> {
     values: [],
   });
   // Which master key is in use is the installation's affair, and no tenant's secret.
-  const key = await call.db.readOne<{ version: number }>(platform, {
+  const key = await call.db.readOne<{ version: number; rotation: Report["rotation"] }>(platform, {
     name: "health.key_version",
-    text: "select version from master_keys where state = 'primary'",
+    text: `select m.version, (select json_build_object('status', r.state, 'rows_total', r.rows_total,
+        'rows_done', r.rows_done) from rotations r order by id desc limit 1) as rotation
+      from master_keys m where m.state = 'primary'`,
     values: [],
   });
   const [postgres, mail] = await Promise.all([
@@ -55,6 +57,7 @@ async function report(call: Call<unknown>): Promise<Report> {
     departments_count: counts?.departments ?? 0,
     patients_count: counts?.patients ?? 0,
     key_version: key?.version ?? null,
+    rotation: key?.rotation ?? null,
     version,
     uptime_s: Math.floor(process.uptime()),
     checks,

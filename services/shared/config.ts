@@ -8,9 +8,10 @@ import { Refused } from "./settings/readers.ts";
 import { faultsBetween } from "./settings/rules.ts";
 import { accountSettings } from "./settings/accounts.ts";
 import type { Setting } from "./settings/entry.ts";
+import { keySettings } from "./settings/keys.ts";
 import { runtimeSettings } from "./settings/runtime.ts";
 
-const settings = { ...runtimeSettings, ...accountSettings };
+const settings = { ...runtimeSettings, ...accountSettings, ...keySettings };
 
 type ValueOf<S> = S extends Setting<infer T> ? T : never;
 

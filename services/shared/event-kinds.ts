@@ -15,6 +15,7 @@ export const eventKinds = [
   "patient.updated",
   "patient.deleted",
   "record.created",
+  "encryption.rotated",
 ] as const;
 
 export type EventKind = (typeof eventKinds)[number];

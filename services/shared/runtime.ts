@@ -35,7 +35,7 @@ export class Runtime {
   /** undefined unless METRICS_PORT is set: then nothing is measured. */
   readonly metrics: ProcessMetrics | undefined;
   /** Tenants' keys, for the services that seal. */
-  readonly keys = new KeyCache();
+  readonly keys: KeyCache;
   #secrets: Secrets | undefined;
   #database: Database | undefined;
   #closing: (() => Promise<void>)[] = [];
@@ -45,6 +45,7 @@ export class Runtime {
   constructor(config: Config, log: Logger) {
     this.config = config;
     this.log = log;
+    this.keys = new KeyCache({ heldMsMax: config.keysHeldSeconds * 1000 });
     this.hasher = new PasswordHasher({ workers: config.argon2Workers, queueMax: config.argon2QueueMax });
     this.metrics = config.metricsPort === undefined ? undefined : new ProcessMetrics(this);
   }

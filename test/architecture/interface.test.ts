@@ -23,6 +23,7 @@ const built = ["4.2", "4.3", "4.5", "4.6", "4.7", "4.8"];
 const ours = [
   "DELETE /api/patients/{patient_id}",
   "GET /api/admin/audit/verify",
+  "GET /api/admin/encryption/status",
   "GET /api/patients",
   "GET /api/patients/{patient_id}",
   "GET /api/patients/{patient_id}/records",
@@ -32,12 +33,13 @@ const ours = [
   "POST /api/patients/{patient_id}/records",
   "PUT /api/patients/{patient_id}",
 ];
-const health = "GET /api/admin/health";
+/** Of section 4.11, which is built in part. */
+const single = ["GET /api/admin/health", "POST /api/admin/encryption/rotate"];
 
 const keyOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
 const routeOf = new Map<string, Route>(routes.map((route) => [keyOf(route), route]));
 const due = operations.filter(
-  (operation) => built.includes(operation.section) || keyOf(operation) === health,
+  (operation) => built.includes(operation.section) || single.includes(keyOf(operation)),
 );
 
 describe("the interface", () => {

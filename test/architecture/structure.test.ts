@@ -141,7 +141,7 @@ describe("actions", () => {
           !path.endsWith(".contract.ts") &&
           new RegExp(`(?:\\(|,)\\s*"${name.replace(".", "\\.")}",`).test(text),
       );
-      const forOperators = ["users.restore", "tenants.restore"].includes(name);
+      const forOperators = ["users.restore", "tenants.restore", "crypto.destroy_key"].includes(name);
       expect(routed.has(name) || called || forOperators).toBe(true);
     },
   );

@@ -100,6 +100,16 @@ async function fillPatients(
      values ($1, 'field', 1, '-', 'primary'), ($1, 'index', 1, '-', 'primary')`,
     [tenantId],
   );
+  await owner.query(
+    `insert into rotations (master_version, previous_version, rewrapped, rows_total, tenants_total)
+     values (1, 1, 0, 0, 0) on conflict do nothing`,
+  );
+  await owner.query("insert into rotation_tenants select id, $1 from rotations", [tenantId]);
+  await owner.query(
+    `insert into quarantined_fields (tenant_id, table_name, row_id, column_name, reason, rotation_id)
+     select $1, 'patients', 1, 'notes', 'format', id from rotations`,
+    [tenantId],
+  );
   const { rows } = await owner.query(
     `insert into patients (tenant_id, department_id, record_number, full_name, full_name_index)
      values ($1, $2, 'R-1', '-', sha256('-')) returning id`,
@@ -113,7 +123,11 @@ async function fillPatients(
 }
 
 /** Tables that no statement made for a tenant may read at all, not even for its own rows. */
-export const platformTables: ReadonlySet<string> = new Set(["data_keys"]);
+export const platformTables: ReadonlySet<string> = new Set([
+  "data_keys",
+  "rotation_tenants",
+  "quarantined_fields",
+]);
 
 /** Every table with tenant rows and the column that says whose they are; from the catalogue, so none is forgotten. */
 export async function tenantTables(owner: pg.Client): Promise<{ name: string; column: string }[]> {

@@ -62,6 +62,15 @@ export class TenantKeys {
     return open(key, this.#place(table, column, rowId), sealed);
   }
 
+  /** What opens with any of these keys, sealed with the present one; for the rotation, which walks the registry by name. */
+  reseal(table: SealedTable, column: string, rowId: number, sealed: Buffer): Buffer {
+    const key = this.#fields.get(keyIdOf(sealed));
+    if (key === undefined) throw new SealBroken("key");
+    const place = this.#place(table, column, rowId);
+    this.#uses.seals++;
+    return seal(this.fieldKeyId, this.#primary, place, open(key, place, sealed));
+  }
+
   /** Whether the key that `sealed` names is among these; true also for what is no sealed text at all. */
   holdsKeyOf(sealed: Buffer): boolean {
     try {

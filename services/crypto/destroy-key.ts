@@ -1,0 +1,35 @@
+// An operator's way to end a key by hand, from the REPL: refused while anything needs it.
+import type { Call } from "../shared/bus.ts";
+import { platform } from "../shared/database/scope.ts";
+import { Conflict, NotFound } from "../shared/errors.ts";
+import { destroyDataKey, isNeeded, needsOf } from "./retire-keys.ts";
+import { requestSecondsMax } from "./rotation-walk.ts";
+
+interface Row {
+  tenant_id: number;
+  purpose: string;
+  state: string;
+  let_go: boolean;
+}
+
+export function destroyKey(call: Call<{ key_id: number }>): Promise<void> {
+  const { key_id: id } = call.params;
+  const heldSeconds = call.runtime.config.keysHeldSeconds + requestSecondsMax;
+  return call.db.change(platform, call.caller, async (change) => {
+    const [key] = await change.execute<Row>(
+      `select tenant_id, purpose, state, demoted_at < now() - make_interval(secs => ?) as let_go
+       from data_keys where id = ? for update`,
+      [heldSeconds, id],
+    );
+    if (key === undefined || key.state === "destroyed") throw new NotFound("Key");
+    if (key.state === "primary") throw new Conflict("key_in_use", `The key seals and finds (${key.purpose})`);
+    if (!key.let_go)
+      throw new Conflict("key_in_use", "Processes may still hold the key; try again in a minute");
+    const needs = await needsOf(change, key.tenant_id, id);
+    if (isNeeded(needs)) {
+      const tables = Object.entries(needs.rows).map(([table, count]) => `${count} of ${table}`);
+      throw new Conflict("key_needed", `Rows are sealed with the key: ${tables.join(", ")}`);
+    }
+    await destroyDataKey(change, key.tenant_id, id);
+  });
+}

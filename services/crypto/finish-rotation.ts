@@ -1,0 +1,45 @@
+// The end of a rotation: the old master key goes, the event is told, and the count is what was really done.
+import { Caller } from "../shared/caller.ts";
+import { platform } from "../shared/database/scope.ts";
+import { holdMasterKeys } from "./master-keys.ts";
+import { platformTenantId } from "./platform-tenant.ts";
+import { retireMasterKeys } from "./retire-keys.ts";
+import type { Walk } from "./rotation-walk.ts";
+
+interface Finished {
+  master_version: number;
+  previous_version: number;
+  rows_done: number;
+}
+
+/** @returns false when another worker has it */
+export function finishRotation({ rotationId, walker, runtime }: Walk): Promise<boolean> {
+  return runtime.database.change(platform, Caller.system("crypto"), async (change) => {
+    await holdMasterKeys(change, "alone");
+    // Rows that were deleted or written meanwhile need no work: what is done is all there was.
+    const [finished] = await change.execute<Finished>(
+      `update rotations set state = 'finished', finished_at = now(), rows_total = rows_done
+       where id = ? and leased_by = ? and state = 'running'
+       returning master_version, previous_version, rows_done::integer`,
+      [rotationId, walker],
+    );
+    if (finished === undefined) return false;
+    await change.execute("delete from rotation_tenants where rotation_id = ?", [rotationId]);
+    const destroyed = await retireMasterKeys(change);
+    const tenantId = await platformTenantId(change);
+    const facts = {
+      key_version: finished.master_version,
+      previous_version: finished.previous_version,
+      rows_done: finished.rows_done,
+    };
+    change.audit({
+      tenantId,
+      action: "encryption.finish_rotation",
+      target: { type: "rotation", id: rotationId },
+      changes: { ...facts, destroyed_versions: destroyed },
+    });
+    change.tell({ tenantId, kind: "encryption.rotated", payload: facts });
+    runtime.log.info(facts, "key rotation finished");
+    return true;
+  });
+}

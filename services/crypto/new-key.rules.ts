@@ -1,0 +1,46 @@
+// What may become a master key: 32 bytes, written in one of three ways, that look like chance.
+
+const keyBytes = 32;
+const forms: readonly { pattern: RegExp; encoding: BufferEncoding }[] = [
+  { pattern: /^[0-9a-f]{64}$/i, encoding: "hex" },
+  { pattern: /^[A-Za-z0-9+/]{43}=?$/, encoding: "base64" },
+  { pattern: /^[A-Za-z0-9_-]{43}=?$/, encoding: "base64url" },
+];
+
+/** 32 random bytes have 30 different ones on average; fewer than 16 do not happen once in 10^13 times. */
+const differentBytesMin = 16;
+
+export type ReadKey = { key: Buffer } | { fault: string };
+
+/** @returns the key's bytes, or why it cannot be one; the fault does not repeat the text */
+export function readNewKey(text: string): ReadKey {
+  const form = forms.find(({ pattern }) => pattern.test(text));
+  const key = form && Buffer.from(text, form.encoding);
+  // The last character of base64 has room for bits that are no key's: one text for one key.
+  const exact = form !== undefined && key !== undefined && isExact(key, form.encoding, text);
+  if (key?.length !== keyBytes || !exact) {
+    key?.fill(0);
+    return { fault: "the key must be 32 bytes as base64, base64url or hex" };
+  }
+  if (isTrivial(key)) {
+    key.fill(0);
+    return { fault: "the key is not random" };
+  }
+  return { key };
+}
+
+function isExact(key: Buffer, encoding: BufferEncoding, text: string): boolean {
+  const again = key.toString(encoding);
+  return encoding === "hex" ? again === text.toLowerCase() : unpadded(again) === unpadded(text);
+}
+
+const unpadded = (text: string) => text.replace(/=$/, "");
+
+function isTrivial(key: Buffer): boolean {
+  const step = ((key[1] ?? 0) - (key[0] ?? 0)) & 255;
+  const isSeries = key.every((byte, at) => at === 0 || ((byte - (key[at - 1] ?? 0)) & 255) === step);
+  const repeats = [1, 2, 4, 8, 16].some((period) =>
+    key.every((byte, at) => at < period || byte === key[at - period]),
+  );
+  return isSeries || repeats || new Set(key).size < differentBytesMin;
+}

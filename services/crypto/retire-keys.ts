@@ -1,0 +1,98 @@
+// Who still needs a key, and the end of keys that nobody needs. A data key is needed by rows that name it, a master key by
+// data keys that are wrapped by it. (Backups will need them too: they belong into these two questions.)
+import type { Caller } from "../shared/caller.ts";
+import type { Change } from "../shared/database/change.ts";
+import type { Database } from "../shared/database/database.ts";
+import { platform } from "../shared/database/scope.ts";
+import { keyIdBytes, names, sealedPlaces } from "./sealed-columns.ts";
+
+export interface KeyNeeds {
+  /** Rows that name the key, by table. */
+  rows: Record<string, number>;
+  /** Of these, rows that hold a field which does not open: no walk can free the key of them. */
+  quarantined: number;
+}
+
+/** @returns what needs the data key, as of now */
+export async function needsOf(change: Change, tenantId: number, keyId: number): Promise<KeyNeeds> {
+  const rows: Record<string, number> = {};
+  const bytes = keyIdBytes(keyId).toString("hex");
+  for (const place of sealedPlaces) {
+    const [counted] = await change.execute<{ rows: number }>(
+      `select count(*)::integer as rows from ${place.table}
+       where ${place.tenant} = ? and (${names(place, `'\\x${bytes}'::bytea`)})`,
+      [tenantId],
+    );
+    rows[place.table] = counted?.rows ?? 0;
+  }
+  const [stuck] = await change.execute<{ rows: number }>(
+    `select count(distinct (table_name, row_id))::integer as rows from quarantined_fields
+     where tenant_id = ? and key_id = ?`,
+    [tenantId, keyId],
+  );
+  return { rows, quarantined: stuck?.rows ?? 0 };
+}
+
+export const isNeeded = ({ rows }: KeyNeeds): boolean => Object.values(rows).some((count) => count > 0);
+
+const total = ({ rows }: KeyNeeds): number => Object.values(rows).reduce((sum, count) => sum + count, 0);
+
+/**
+ * Destroys the tenant's keys that stopped sealing before `demotedBefore` and that no row names.
+ * @returns false when rows that could be walked still name one
+ */
+export function retireDataKeys(
+  database: Database,
+  caller: Caller,
+  tenantId: number,
+  heldSeconds: number,
+): Promise<boolean> {
+  return database.change(platform, caller, async (change) => {
+    // Alone with each key: whoever writes a row under it holds it shared until its transaction ends.
+    const old = await change.execute<{ id: number }>(
+      `select id from data_keys where tenant_id = ? and purpose = 'field' and state = 'decrypt_only'
+         and demoted_at < now() - make_interval(secs => ?) order by id for update`,
+      [tenantId, heldSeconds],
+    );
+    await forgetMended(change, tenantId);
+    let walkable = false;
+    for (const { id } of old) {
+      const needs = await needsOf(change, tenantId, id);
+      if (!isNeeded(needs)) await destroyDataKey(change, tenantId, id);
+      else if (total(needs) > needs.quarantined) walkable = true;
+    }
+    return !walkable;
+  });
+}
+
+/** A field that was written anew, or whose row is gone, is not in quarantine any more. */
+async function forgetMended(change: Change, tenantId: number): Promise<void> {
+  for (const { table, tenant, id, columns } of sealedPlaces) {
+    for (const column of columns) {
+      await change.execute(
+        `delete from quarantined_fields q where q.tenant_id = ? and q.table_name = ? and q.column_name = ?
+           and not exists (select from ${table} t where t.${tenant} = q.tenant_id and t.${id} = q.row_id
+             and case when q.key_id is null then length(t.${column}) < 33 or get_byte(t.${column}, 0) <> 1
+               else substring(t.${column} from 2 for 4) = int4send(q.key_id::integer) end)`,
+        [tenantId, table, column],
+      );
+    }
+  }
+}
+
+/** The caller has made sure, in this transaction, that nothing needs it. */
+export async function destroyDataKey(change: Change, tenantId: number, id: number): Promise<void> {
+  await change.execute("update data_keys set state = 'destroyed', wrapped = null where id = ?", [id]);
+  change.audit({ tenantId, action: "encryption.destroy_key", target: { type: "data_key", id } });
+}
+
+/** @returns the versions that were destroyed: no data key is wrapped by them any more */
+export async function retireMasterKeys(change: Change): Promise<number[]> {
+  const gone = await change.execute<{ version: number }>(
+    `update master_keys m set state = 'destroyed', wrapped = null, destroyed_at = now()
+     where state = 'decrypt_only'
+       and not exists (select from data_keys d where d.master_version = m.version and d.state <> 'destroyed')
+     returning version`,
+  );
+  return gone.map((row) => row.version);
+}

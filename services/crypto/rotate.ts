@@ -1,0 +1,117 @@
+// Starting a rotation. One transaction: the new master key is kept (wrapped by BOOT_SECRET), all data keys are wrapped by
+// it, every tenant has a new key to seal with, and the walk that seals everything anew is on record. When it has
+// committed the rotation is effective; nothing before it is, and nothing of it can be lost after it.
+import type { Call } from "../shared/bus.ts";
+import type { Change } from "../shared/database/change.ts";
+import { platform } from "../shared/database/scope.ts";
+import { Conflict, Invalid } from "../shared/errors.ts";
+import type { ValueOf } from "../shared/params/types.ts";
+import { masterFingerprint, unwrapMasterKey, wrapMasterKey } from "../shared/sealing/wrapping.ts";
+import type { cryptoContract } from "./crypto.contract.ts";
+import { holdMasterKeys } from "./master-keys.ts";
+import { readNewKey } from "./new-key.rules.ts";
+import { platformTenantId } from "./platform-tenant.ts";
+import { renewFieldKeys, rewrapDataKeys } from "./rewrap-keys.ts";
+import { sealedPlaces } from "./sealed-columns.ts";
+
+type Started = ValueOf<(typeof cryptoContract)["crypto.rotate"]["result"]>;
+
+/** Of the fingerprint, which tells nothing of the key: enough to see which key it was. */
+const fingerprintChars = 16;
+
+export async function rotate(call: Call<{ new_key: string }>): Promise<Started> {
+  const read = readNewKey(call.params.new_key);
+  if ("fault" in read) throw Invalid.body("new_key", read.fault);
+  const { key } = read;
+  try {
+    return await call.db.change(platform, call.caller, (change) => begin(call, change, key));
+  } finally {
+    key.fill(0);
+  }
+}
+
+async function begin(call: Call<unknown>, change: Change, key: Buffer): Promise<Started> {
+  await holdMasterKeys(change, "alone");
+  const [running] = await change.execute("select id from rotations where state = 'running'");
+  if (running !== undefined)
+    throw new Conflict("rotation_running", "A rotation is under way; wait until it is finished");
+  const fingerprint = masterFingerprint(key);
+  const previous = await retirePrimary(change, fingerprint);
+  const version = previous + 1;
+  const { boot } = call.runtime.secrets;
+  const wrapped = wrapMasterKey(boot, version, key);
+  await change.execute(
+    "insert into master_keys (version, wrapped, fingerprint, state) values (?, ?, ?, 'primary')",
+    [version, wrapped, fingerprint],
+  );
+  const fresh = { version, key: unwrapMasterKey(boot, version, wrapped) };
+  const rewrapped = await rewrapDataKeys(change, boot, fresh);
+  const tenantIds = await renewFieldKeys(change, fresh);
+  const rows = await countSealedRows(change);
+  const id = await recordRotation(change, { version, previous, rewrapped, rows, tenantIds });
+  change.audit({
+    tenantId: await platformTenantId(change),
+    action: "encryption.rotate",
+    target: { type: "rotation", id },
+    changes: {
+      key_version: version,
+      previous_version: previous,
+      fingerprint: fingerprint.toString("hex").slice(0, fingerprintChars),
+      rewrapped,
+    },
+  });
+  return {
+    job_id: String(id),
+    key_version: version,
+    previous_version: previous,
+    status: "running",
+    rewrapped,
+    rows_total: rows,
+    rows_done: 0,
+  };
+}
+
+/** @returns the version of the key that was in use; @throws Invalid when the new one ever was */
+async function retirePrimary(change: Change, fingerprint: Buffer): Promise<number> {
+  const [used] = await change.execute("select version from master_keys where fingerprint = ?", [fingerprint]);
+  if (used !== undefined) throw Invalid.body("new_key", "the key was used before");
+  const [retired] = await change.execute<{ version: number }>(
+    "update master_keys set state = 'decrypt_only' where state = 'primary' returning version",
+  );
+  if (retired === undefined) throw new Error("there is no primary master key");
+  return retired.version;
+}
+
+async function countSealedRows(change: Change): Promise<number> {
+  let rows = 0;
+  for (const { table } of sealedPlaces) {
+    const [counted] = await change.execute<{ rows: number }>(
+      `select count(*)::integer as rows from ${table}`,
+    );
+    rows += counted?.rows ?? 0;
+  }
+  return rows;
+}
+
+interface Begun {
+  version: number;
+  previous: number;
+  rewrapped: number;
+  rows: number;
+  tenantIds: readonly number[];
+}
+
+async function recordRotation(change: Change, begun: Begun): Promise<number> {
+  const [made] = await change.execute<{ id: number }>(
+    `insert into rotations (master_version, previous_version, rewrapped, rows_total, tenants_total)
+     values (?, ?, ?, ?, ?) returning id`,
+    [begun.version, begun.previous, begun.rewrapped, begun.rows, begun.tenantIds.length],
+  );
+  if (made === undefined) throw new Error("an inserted row was not returned");
+  await change.execute(
+    `insert into rotation_tenants (rotation_id, tenant_id)
+     select ?, tenant.value::integer from json_array_elements_text(?::json) as tenant (value)`,
+    [made.id, JSON.stringify(begun.tenantIds)],
+  );
+  return made.id;
+}

@@ -1,0 +1,120 @@
+// The walk of a rotation: tenant by tenant, table by table, batch by batch, until no row names an old key; then the old
+// keys end. It walks twice: once through everything, and once more after every process must have let go of the old keys,
+// for what was sealed with them meanwhile. All it knows is in the database, so whoever takes over goes on where it stood.
+import type { Runtime } from "../shared/runtime.ts";
+import { Caller } from "../shared/caller.ts";
+import { platform } from "../shared/database/scope.ts";
+import { TenantKeys } from "../shared/sealing/tenant-keys.ts";
+import { finishRotation } from "./finish-rotation.ts";
+import { retireDataKeys } from "./retire-keys.ts";
+import { sealedPlaces } from "./sealed-columns.ts";
+import { readKeys } from "./tenant-keys.ts";
+import { walkBatch } from "./walk-batch.ts";
+
+/** A request that took its keys at the last moment has sealed and written within this; a later one is refused (503). */
+export const requestSecondsMax = 3;
+const batchRowsMin = 50;
+const batchRowsMax = 2_000;
+const batchBytesMax = 4_000_000;
+const rowsAtFirst = 200;
+
+export interface Walk {
+  rotationId: number;
+  walker: string;
+  runtime: Runtime;
+  /** Gives requests their share of the time. @param workedMs what the last step took */
+  rest(workedMs: number): Promise<void>;
+  stopped(): boolean;
+}
+
+interface Stage {
+  tenant_id: number;
+  pass: 1 | 2;
+  place: number;
+  after_id: number;
+  /** Whether every process has let go of the keys from before the rotation. */
+  settled: boolean;
+}
+
+/** @returns "done" when the rotation is finished, "later" when it must wait or another walks */
+export async function walk(of: Walk): Promise<"done" | "later"> {
+  const sizes = new BatchSize();
+  while (!of.stopped()) {
+    const stage = await nextStage(of);
+    if (stage === undefined) return (await finishRotation(of)) ? "done" : "later";
+    if (stage.pass === 2 && !stage.settled) return "later";
+    const startedAt = performance.now();
+    if (!(await step(of, stage, sizes))) return "later";
+    await of.rest(performance.now() - startedAt);
+  }
+  return "later";
+}
+
+async function nextStage({ rotationId, runtime }: Walk): Promise<Stage | undefined> {
+  return runtime.database.readOne<Stage>(platform, {
+    name: "crypto.next_stage",
+    text: `select t.tenant_id, t.pass, t.place, t.after_id,
+        r.started_at < now() - make_interval(secs => $2) as settled
+      from rotation_tenants t join rotations r on r.id = t.rotation_id
+      where t.rotation_id = $1 and t.pass < 3 order by t.pass, t.tenant_id limit 1`,
+    values: [rotationId, runtime.config.keysHeldSeconds + requestSecondsMax],
+  });
+}
+
+/** @returns false when the lease was lost */
+async function step(of: Walk, stage: Stage, sizes: BatchSize): Promise<boolean> {
+  const { runtime, rotationId, walker } = of;
+  const { tenant_id: tenantId, place: at, after_id: afterId } = stage;
+  const place = sealedPlaces[at];
+  if (place === undefined) return endOfPass(of, stage);
+  const keys = await keysOf(runtime, tenantId);
+  const cursor = { rotationId, tenantId, walker, place, afterId };
+  const rowsMax = sizes.next;
+  const outcome = await walkBatch(runtime.database, keys, cursor, rowsMax);
+  if (!outcome.held) return false;
+  sizes.learn(outcome.rows, outcome.bytes);
+  if (outcome.rows < rowsMax) await move(of, tenantId, { pass: stage.pass, place: at + 1 });
+  return true;
+}
+
+async function keysOf(runtime: Runtime, tenantId: number): Promise<TenantKeys> {
+  return new TenantKeys(tenantId, await readKeys(runtime, tenantId), () => ({ seals: 0 }));
+}
+
+async function endOfPass(of: Walk, { tenant_id: tenantId, pass }: Stage): Promise<boolean> {
+  if (pass === 1) {
+    await move(of, tenantId, { pass: 2, place: 0 });
+    return true;
+  }
+  const { database, config } = of.runtime;
+  const caller = Caller.system("crypto");
+  const heldSeconds = config.keysHeldSeconds + requestSecondsMax;
+  const retired = await retireDataKeys(database, caller, tenantId, heldSeconds);
+  // What still names an old key was written while the second pass was elsewhere: walk again.
+  await move(of, tenantId, retired ? { pass: 3, place: 0 } : { pass: 2, place: 0 });
+  return true;
+}
+
+async function move(
+  { rotationId, runtime }: Walk,
+  tenantId: number,
+  to: { pass: 1 | 2 | 3; place: number },
+): Promise<void> {
+  await runtime.database.read(platform, {
+    name: "crypto.move_stage",
+    text: `update rotation_tenants set pass = $3, place = $4, after_id = 0
+      where rotation_id = $1 and tenant_id = $2`,
+    values: [rotationId, tenantId, to.pass, to.place],
+  });
+}
+
+/** As many rows as make a batch of a few MB: a row may be 100 bytes or 100 kB. */
+class BatchSize {
+  next = rowsAtFirst;
+
+  learn(rows: number, bytes: number): void {
+    if (rows === 0) return;
+    const fitting = Math.floor(batchBytesMax / Math.max(1, bytes / rows));
+    this.next = Math.max(batchRowsMin, Math.min(batchRowsMax, this.next * 4, fitting));
+  }
+}

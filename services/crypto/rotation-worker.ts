@@ -1,0 +1,81 @@
+// Looks for a rotation to walk, takes its lease and walks at the pace that was set. Every crypto process has one of
+// these; the lease lets one of them work, and another take over soon after it has died.
+import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { platform } from "../shared/database/scope.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import { walk } from "./rotation-walk.ts";
+
+const lookEveryMs = 2_000;
+const restMsMax = 5_000;
+
+export class RotationWorker {
+  readonly #runtime: Runtime;
+  readonly #id = randomUUID();
+  readonly #ending = new AbortController();
+  #loop: Promise<void> | undefined;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  start(): void {
+    this.#loop ??= this.#run();
+  }
+
+  /** Resolves when the batch under way is written. */
+  async stop(): Promise<void> {
+    this.#ending.abort();
+    await this.#loop;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#ending;
+    while (!signal.aborted) {
+      const outcome = await this.#walkOnce().catch((error: unknown) => {
+        // The database may be away; whatever it is, nothing is lost, and it is tried again.
+        this.#runtime.log.warn({ err: error }, "the key rotation pauses");
+        return "later" as const;
+      });
+      if (outcome === "later") await this.#sleep(lookEveryMs);
+    }
+    await this.#release().catch(() => undefined);
+  }
+
+  async #walkOnce(): Promise<"done" | "later"> {
+    const rotationId = await this.#lease();
+    if (rotationId === undefined) return "later";
+    const share = this.#runtime.config.rotationPacePercent / 100;
+    return walk({
+      rotationId,
+      walker: this.#id,
+      runtime: this.#runtime,
+      rest: (workedMs) => this.#sleep(Math.min(restMsMax, workedMs * (1 / share - 1))),
+      stopped: () => this.#ending.signal.aborted,
+    });
+  }
+
+  async #lease(): Promise<number | undefined> {
+    const taken = await this.#runtime.database.readOne<{ id: number }>(platform, {
+      name: "crypto.lease",
+      text: `update rotations set leased_by = $1::uuid, leased_until = now() + interval '15 seconds'
+        where state = 'running' and (leased_by = $1::uuid or leased_until < now()) returning id`,
+      values: [this.#id],
+    });
+    return taken?.id;
+  }
+
+  /** So that the next process need not wait for the lease to run out. */
+  async #release(): Promise<void> {
+    await this.#runtime.database.read(platform, {
+      name: "crypto.release",
+      text: "update rotations set leased_until = now() where state = 'running' and leased_by = $1::uuid",
+      values: [this.#id],
+    });
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    if (ms <= 0) return;
+    await delay(ms, undefined, { signal: this.#ending.signal, ref: false }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,111 @@
+// One batch of the walk: read rows that name another key than the tenant's present one, seal them anew, write them back.
+// One statement writes the rows, the quarantine, the cursor and the count, so a crash leaves all of a batch or nothing.
+import type { Database } from "../shared/database/database.ts";
+import { platform } from "../shared/database/scope.ts";
+import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
+import { resealRows, type Resealed, type SealedRow } from "./reseal-rows.ts";
+import { keyIdBytes, namesOther, type SealedPlace } from "./sealed-columns.ts";
+
+export interface Cursor {
+  rotationId: number;
+  tenantId: number;
+  /** Who walks: writes nothing once another has taken over. */
+  walker: string;
+  place: SealedPlace;
+  afterId: number;
+}
+
+export interface BatchOutcome {
+  /** The last row's id; undefined when there was none left. */
+  lastId: number | undefined;
+  bytes: number;
+  rows: number;
+  /** False when the lease was lost: nothing was written. */
+  held: boolean;
+}
+
+export async function walkBatch(
+  database: Database,
+  keys: TenantKeys,
+  cursor: Cursor,
+  rowsMax: number,
+): Promise<BatchOutcome> {
+  const rows = await readBatch(database, keys, cursor, rowsMax);
+  const lastId = rows.at(-1)?.id;
+  if (lastId === undefined) return { lastId, bytes: 0, rows: 0, held: true };
+  const resealed = await resealRows(keys, cursor.place, rows);
+  const held = await writeBatch(database, cursor, lastId, resealed);
+  const bytes = rows.reduce((sum, row) => sum + bytesOf(row, cursor.place), 0);
+  return { lastId, bytes, rows: rows.length, held };
+}
+
+function readBatch(
+  database: Database,
+  keys: TenantKeys,
+  { tenantId, place, afterId }: Cursor,
+  rowsMax: number,
+): Promise<SealedRow[]> {
+  return database.read<SealedRow>(platform, {
+    name: `crypto.walk_${place.table}`,
+    text: `select ${place.id} as id, xmin::text as row_version, ${place.columns.join(", ")} from ${place.table}
+      where ${place.tenant} = $1 and ${place.id} > $2 and (${namesOther(place, "$3::bytea")})
+      order by ${place.tenant}, ${place.id} limit $4`,
+    values: [tenantId, afterId, keyIdBytes(keys.fieldKeyId), rowsMax],
+  });
+}
+
+/**
+ * Compare and swap: xmin, the transaction that wrote a row's present version, is another one as soon as anybody has
+ * written the row, and then this batch leaves it alone.
+ */
+async function writeBatch(
+  database: Database,
+  { rotationId, tenantId, walker, place }: Cursor,
+  lastId: number,
+  { rows, broken }: Resealed,
+): Promise<boolean> {
+  const { columns, table, id, tenant } = place;
+  const values = [
+    tenantId,
+    rotationId,
+    walker,
+    lastId,
+    rows.map((row) => row.id),
+    rows.map((row) => row.rowVersion),
+    table,
+    broken.map((field) => field.rowId),
+    broken.map((field) => field.column),
+    broken.map((field) => field.keyId),
+    broken.map((field) => field.reason),
+    ...columns.map((_, at) => rows.map((row) => row.fields[at] ?? null)),
+  ];
+  const arrays = columns.map((_, at) => `$${12 + at}::bytea[]`).join(", ");
+  const [written] = await database.read<{ held: boolean }>(platform, {
+    name: `crypto.reseal_${table}`,
+    text: `with held as (
+        select id from rotations where id = $2 and leased_by = $3::uuid and state = 'running' for update
+      ), given as (
+        select * from unnest($5::integer[], $6::text[], ${arrays}) as g (id, row_version, ${columns.join(", ")})
+      ), done as (
+        update ${table} t set ${columns.map((column) => `${column} = g.${column}`).join(", ")} from given g
+        where t.${tenant} = $1 and t.${id} = g.id and t.xmin::text = g.row_version and exists (select from held)
+        returning t.${id}
+      ), faults as (
+        insert into quarantined_fields (tenant_id, table_name, row_id, column_name, key_id, reason, rotation_id)
+        select $1, $7, f.*, $2 from unnest($8::integer[], $9::text[], $10::bigint[], $11::text[]) f, held
+        on conflict (tenant_id, table_name, row_id, column_name) do update
+          set key_id = excluded.key_id, reason = excluded.reason, rotation_id = excluded.rotation_id, found_at = now()
+      ), moved as (
+        update rotation_tenants set after_id = $4 where rotation_id = $2 and tenant_id = $1 and exists (select from held)
+      ), counted as (
+        update rotations set rows_done = rows_done + (select count(*) from done),
+          leased_until = now() + interval '15 seconds' where id in (select id from held)
+      ) select exists (select from held) as held`,
+    values,
+  });
+  return written?.held === true;
+}
+
+function bytesOf(row: SealedRow, { columns }: SealedPlace): number {
+  return columns.reduce((sum, column) => sum + (row[column]?.length ?? 0), 0);
+}

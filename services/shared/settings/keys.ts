@@ -1,0 +1,18 @@
+/** Settings of the keys that seal patients' texts. */
+import { setting } from "./entry.ts";
+import * as read from "./readers.ts";
+
+export const keySettings = {
+  keysHeldSeconds: setting(
+    "KEYS_HELD_SECONDS",
+    read.wholeNumber(1, 600),
+    "60",
+    "How long a process may hold a tenant's keys in memory before it asks for them again",
+  ),
+  rotationPacePercent: setting(
+    "ROTATION_PACE_PERCENT",
+    read.wholeNumber(1, 100),
+    "25",
+    "Share of its time that a key rotation works; the rest it leaves to requests",
+  ),
+};
