@@ -82,6 +82,7 @@ describe("imports", () => {
     expect(names(readers).sort()).toEqual([
       "services/main.ts",
       "services/migrate.ts",
+      "services/rewrap.ts",
       "services/shared/config.ts",
     ]);
   });

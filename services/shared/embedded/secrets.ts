@@ -24,6 +24,20 @@ export async function loadOrCreateSecrets(
   return Object.fromEntries([...secrets].filter(([name]) => names.includes(name)));
 }
 
+/**
+ * Gives `name` the value of `next`, which is gone then; nothing happens when there is no `next` (any more).
+ * The caller holds the lock of `dataDir`. Throws StartError.
+ */
+export async function replaceSecret(dataDir: string, name: string, next: string): Promise<void> {
+  const file = join(dataDir, "secrets.json");
+  const secrets = await readSecrets(file);
+  const value = secrets.get(next);
+  if (value === undefined) return;
+  secrets.set(name, value);
+  secrets.delete(next);
+  await writeSecrets(dataDir, file, secrets);
+}
+
 async function readSecrets(file: string): Promise<Map<string, string>> {
   let text: string;
   try {

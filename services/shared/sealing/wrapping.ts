@@ -59,6 +59,11 @@ export function unwrapMasterKey(bootSecret: string, masterVersion: number, wrapp
   return createSecretKey(unwrap(bootKey(bootSecret), masterName(masterVersion), wrapped));
 }
 
+/** The same as bytes, for wrapping them anew. @throws SealBroken */
+export function unwrapMasterKeyBytes(bootSecret: string, masterVersion: number, wrapped: Buffer): Buffer {
+  return unwrap(bootKey(bootSecret), masterName(masterVersion), wrapped);
+}
+
 /** Tells equal master keys without telling anything else; the same whatever BOOT_SECRET is. 32 bytes. */
 export function masterFingerprint(key: Buffer): Buffer {
   return createHmac("sha256", key).update("records master key fingerprint v1").digest();
@@ -82,19 +87,29 @@ export function unwrapDataKey(master: KeyObject, name: DataKeyName, wrapped: Buf
   return unwrap(master, dataName(name), wrapped);
 }
 
+/** Whether the secret opens every one of the master keys. */
+export function opensMasterKeys(
+  bootSecret: string,
+  masters: readonly { version: number; wrapped: Buffer }[],
+): boolean {
+  return masters.every(({ version: masterVersion, wrapped }) => {
+    try {
+      unwrapMasterKey(bootSecret, masterVersion, wrapped);
+      return true;
+    } catch (error) {
+      if (!(error instanceof SealBroken)) throw error;
+      return false;
+    }
+  });
+}
+
 /** @throws StartError unless BOOT_SECRET opens every one of the master keys */
 export function assertBootSecretOpens(
   bootSecret: string,
   masters: readonly { version: number; wrapped: Buffer }[],
 ): void {
-  for (const master of masters) {
-    try {
-      unwrapMasterKey(bootSecret, master.version, master.wrapped);
-    } catch (error) {
-      if (!(error instanceof SealBroken)) throw error;
-      throw new StartError(
-        "BOOT_SECRET is not the one under which this database's keys are kept: start with that one, without it nothing sealed can be opened.",
-      );
-    }
-  }
+  if (opensMasterKeys(bootSecret, masters)) return;
+  throw new StartError(
+    "BOOT_SECRET is not the one under which this database's keys are kept: start with that one, without it nothing sealed can be opened.",
+  );
 }

@@ -1,5 +1,5 @@
 /** Settings of the keys that seal patients' texts. */
-import { setting } from "./entry.ts";
+import { secret, setting } from "./entry.ts";
 import * as read from "./readers.ts";
 
 export const keySettings = {
@@ -8,6 +8,12 @@ export const keySettings = {
     read.wholeNumber(1, 600),
     "60",
     "How long a process may hold a tenant's keys in memory before it asks for them again",
+  ),
+  newBootSecret: secret(
+    "NEW_BOOT_SECRET",
+    read.keyMaterial,
+    "For `npm run rewrap` only: what `BOOT_SECRET` is to become",
+    "none",
   ),
   rotationPacePercent: setting(
     "ROTATION_PACE_PERCENT",

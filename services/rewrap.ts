@@ -1,0 +1,57 @@
+// `npm run rewrap`: puts the master keys under a new BOOT_SECRET and ends. With BOOT_SECRET set, NEW_BOOT_SECRET names the
+// new one and the operator changes the setting afterwards; a generated one is replaced in DATA_DIR by another generated
+// one. Stop the service first: its processes know the old secret. One transaction; run again after a crash, it goes on.
+import { fail } from "./fail.ts";
+import { readConfig } from "./shared/config.ts";
+import { ensureDatabase } from "./shared/database/provision.ts";
+import { underNewSecret } from "./shared/database/rewrap-master-keys.ts";
+import { openDataDirectory } from "./shared/embedded/data-directory.ts";
+import { startEmbeddedPostgres } from "./shared/embedded/postgres.ts";
+import { loadOrCreateSecrets, replaceSecret } from "./shared/embedded/secrets.ts";
+import { StartError } from "./shared/embedded/start-error.ts";
+
+const embeddedDatabase = "records";
+/** Kept beside the present one until the keys are under it. */
+const nextName = "boot_next";
+
+async function rewrap(env: NodeJS.ProcessEnv): Promise<void> {
+  const config = readConfig(env);
+  const { bootSecret, newBootSecret, databaseUrl, dataDir } = config;
+  if (bootSecret !== undefined && newBootSecret === undefined)
+    throw new StartError("NEW_BOOT_SECRET (or NEW_BOOT_SECRET_FILE) must hold the secret that is to follow.");
+  if (bootSecret === undefined && newBootSecret !== undefined)
+    throw new StartError(
+      "NEW_BOOT_SECRET follows a BOOT_SECRET that is set; a generated one is replaced by itself.",
+    );
+  const closing: (() => Promise<void>)[] = [];
+  try {
+    const embedded = databaseUrl === undefined;
+    const directory = embedded || bootSecret === undefined ? await openDataDirectory(dataDir) : undefined;
+    if (directory !== undefined) closing.push(() => directory.release());
+    const names = bootSecret === undefined ? ["boot", nextName, "postgres"] : ["postgres"];
+    const kept = directory === undefined ? {} : await loadOrCreateSecrets(directory.path, names);
+    const secrets = { old: bootSecret ?? kept.boot ?? "", fresh: newBootSecret ?? kept[nextName] ?? "" };
+    const ownerUrl = databaseUrl ?? (await embeddedUrl(directory?.path ?? "", kept.postgres ?? "", closing));
+    const count = await underNewSecret(ownerUrl, secrets);
+    if (directory !== undefined && bootSecret === undefined)
+      await replaceSecret(directory.path, "boot", nextName);
+    const next =
+      bootSecret === undefined ? "Start the service." : "Set BOOT_SECRET to it and start the service.";
+    process.stdout.write(`${count} master key(s) are under the new secret now. ${next}\n`);
+  } finally {
+    for (const close of closing.reverse()) await close();
+  }
+}
+
+async function embeddedUrl(
+  dataDir: string,
+  password: string,
+  closing: (() => Promise<void>)[],
+): Promise<string> {
+  const server = await startEmbeddedPostgres({ dataDir, superuser: "postgres", password, log: () => {} });
+  closing.push(() => server.stop());
+  await ensureDatabase(server.url("postgres"), embeddedDatabase);
+  return server.url(embeddedDatabase);
+}
+
+await rewrap(process.env).catch(fail);

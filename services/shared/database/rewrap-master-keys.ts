@@ -1,0 +1,60 @@
+// Master keys from under one BOOT_SECRET to under another, in one transaction.
+import { randomUUID } from "node:crypto";
+import { opensMasterKeys, unwrapMasterKeyBytes, wrapMasterKey } from "../sealing/wrapping.ts";
+import { openClient } from "./open-client.ts";
+import { provision } from "./provision.ts";
+
+interface Master {
+  version: number;
+  wrapped: Buffer;
+}
+
+export interface BootSecrets {
+  old: string;
+  fresh: string;
+}
+
+/**
+ * @param ownerUrl the database of a service that is stopped
+ * @returns how many keys are under the new secret now
+ * @throws StartError when neither secret opens them; then nothing was written
+ */
+export async function underNewSecret(ownerUrl: string, secrets: BootSecrets): Promise<number> {
+  const owner = await openClient(ownerUrl, "DATABASE_URL");
+  const { rows } = await owner.query<Master>(
+    "select version, wrapped from master_keys where wrapped is not null order by version",
+  );
+  await owner.end();
+  // A run before this one may have come as far as its commit.
+  const done = opensMasterKeys(secrets.fresh, rows);
+  if (!done) await wrapAnew(await provision({ ownerUrl, bootSecret: secrets.old }), secrets);
+  // The application's login follows from the secret too.
+  await provision({ ownerUrl, bootSecret: secrets.fresh });
+  return rows.length;
+}
+
+/** As the application, with the rights that the crypto service has and no other. */
+async function wrapAnew(appUrl: string, secrets: BootSecrets): Promise<void> {
+  const client = await openClient(appUrl, "DATABASE_APP_URL");
+  try {
+    await client.query("begin; set local role records_platform");
+    await client.query("select pg_advisory_xact_lock(hashtext('crypto.master_keys'))");
+    const { rows } = await client.query<Master>(
+      "select version, wrapped from master_keys where wrapped is not null order by version for update",
+    );
+    for (const { version, wrapped } of rows) {
+      const key = unwrapMasterKeyBytes(secrets.old, version, wrapped);
+      const again = wrapMasterKey(secrets.fresh, version, key);
+      key.fill(0);
+      await client.query("update master_keys set wrapped = $1 where version = $2", [again, version]);
+    }
+    await client.query(
+      `insert into audit_entries (tenant_id, action, outcome, changes, request_id)
+       select id, 'encryption.rewrap', 'ok', $1, $2 from tenants where subdomain = 'platform' and deleted_at is null`,
+      [JSON.stringify({ master_keys: rows.length }), randomUUID()],
+    );
+    await client.query("commit");
+  } finally {
+    await client.end();
+  }
+}
