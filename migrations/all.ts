@@ -2,11 +2,13 @@
 import { Foundation } from "./0001-foundation.ts";
 import { Patients } from "./0002-patients.ts";
 import { Rotation } from "./0003-rotation.ts";
+import { Cache } from "./0004-cache.ts";
 import { Search } from "./0007-search.ts";
 
 export const migrations = [
   { name: "0001-foundation", class: Foundation },
   { name: "0002-patients", class: Patients },
   { name: "0003-rotation", class: Rotation },
+  { name: "0004-cache", class: Cache },
   { name: "0007-search", class: Search },
 ];

@@ -3,6 +3,7 @@
 import type { ActionContract } from "../shared/bus.ts";
 import { auditContract } from "../audit/audit.contract.ts";
 import { authContract } from "../auth/auth.contract.ts";
+import { cacheContract } from "../cache/cache.contract.ts";
 import { cryptoContract } from "../crypto/crypto.contract.ts";
 import { healthContract } from "../health/health.contract.ts";
 import { mailContract } from "../mail/mail.contract.ts";
@@ -16,6 +17,7 @@ import { usersContract } from "../users/users.contract.ts";
 export const contracts = {
   ...auditContract,
   ...authContract,
+  ...cacheContract,
   ...cryptoContract,
   ...healthContract,
   ...mailContract,
@@ -94,6 +96,12 @@ const groups: Record<string, readonly Row[]> = {
   Audit: [
     ["GET", "/api/admin/audit", "audit.list", 200],
     ["GET", "/api/admin/audit/verify", "audit.verify", 200],
+  ],
+  Cache: [
+    ["GET", "/api/admin/cache/stats", "cache.stats", 200],
+    ["POST", "/api/admin/cache/cleanup", "cache.cleanup", 200],
+    ["POST", "/api/admin/cache/invalidate", "cache.invalidate", 200],
+    ["POST", "/api/admin/cache/warmup", "cache.warmup", 200],
   ],
   Encryption: [
     ["POST", "/api/admin/encryption/rotate", "crypto.rotate", 200],

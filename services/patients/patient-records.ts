@@ -8,7 +8,10 @@ import { SealBroken } from "../shared/sealing/seal-broken.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 import { offsetOf, type Page, toIso, toPage } from "../shared/wire.ts";
 import type { ListedRecord, PatientRecord, patientsContract } from "./patients.contract.ts";
-import { binder, seenBy, sightOf } from "./sight.ts";
+import type { Place } from "./cache-door.ts";
+import { readRemembered } from "./read-patient.ts";
+import { isCacheOff, type Remembered } from "./remembered.ts";
+import { binder, seenBy, type Sight, sightOf } from "./sight.ts";
 
 type Create = Call<ParamsOf<(typeof patientsContract)["patients.create_record"]>>;
 type List = Call<ParamsOf<(typeof patientsContract)["patients.list_records"]>>;
@@ -53,10 +56,64 @@ export async function createRecord(call: Create): Promise<PatientRecord> {
 /** Without a patient there is no row at all; with one and no record, the total alone: then `id` is null. */
 type Row = (RecordRow | { id: null }) & { total: number };
 
+/** So many records of a patient are remembered together; of more than that, none. */
+const rememberedMax = 200;
+
 export async function listRecords(call: List): Promise<Page<ListedRecord>> {
+  const sight = sightOf(call);
+  if (!isCacheOff(call)) {
+    const { patient_id: patientId } = call.params;
+    const place = { tenantId: sight.tenantId, patientId, part: "records" } as const;
+    const count = (all: readonly ListedRecord[]) => ({ count: pageOfAll(call, all).items.length });
+    const all = await readRemembered(
+      call,
+      sight,
+      place,
+      () => loadRecords(call, place),
+      "record.list",
+      count,
+    );
+    if (all !== undefined) return pageOfAll(call, all);
+  }
+  return listAnew(call, sight);
+}
+
+/** A page of all the records of a patient, which come in the order of their ids. */
+function pageOfAll({ params }: List, all: readonly ListedRecord[]): Page<ListedRecord> {
+  const { page, limit, sort_by: by, sort_order: order } = params;
+  const sorted = [...all];
+  if (by === "created_at") sorted.sort((a, b) => a.created_at.localeCompare(b.created_at) || a.id - b.id);
+  if (order === "desc") sorted.reverse();
+  const offset = offsetOf(page, limit);
+  return toPage(sorted.slice(offset, offset + limit), all.length, page, limit);
+}
+
+/** One statement, so that the stamp is that of these very records. */
+async function loadRecords(
+  call: Call<unknown>,
+  { tenantId, patientId }: Place,
+): Promise<Remembered<ListedRecord[]> | undefined> {
+  const found = await call.db.read<{ stamp: string } & (RecordRow | { id: null })>(
+    { tenantId },
+    {
+      name: "patient_records.load",
+      text: `select patient.stamp, r.* from (select p.tenant_id, p.id, p.stamp from patients p
+          where p.tenant_id = $1 and p.id = $2 and p.deleted_at is null) patient
+        left join lateral (select ${recordColumns} from patient_records r where r.tenant_id = patient.tenant_id
+          and r.patient_id = patient.id order by id limit ${rememberedMax + 1}) r on true`,
+      values: [tenantId, patientId],
+    },
+  );
+  const [first] = found;
+  if (first === undefined || found.length > rememberedMax) return undefined;
+  const rows = found.flatMap((row) => (row.id === null ? [] : [row]));
+  const content = await openRecords(call, tenantId, rows);
+  return content.some(({ body }) => body === null) ? undefined : { stamp: first.stamp, content };
+}
+
+async function listAnew(call: List, sight: Sight): Promise<Page<ListedRecord>> {
   const { patient_id: patientId, page, limit, sort_by: by, sort_order: order } = call.params;
   const offset = offsetOf(page, limit);
-  const sight = sightOf(call);
   const { tenantId } = sight;
   const { values, bind } = binder();
   const seen = `${seenBy(sight, bind)} and p.id = ${bind(patientId)}`;

@@ -1,5 +1,5 @@
 // Patients and what is written about them. Everybody signed in may call; whose patients they see, the action decides.
-import { signedIn } from "../shared/access.ts";
+import { onlyServices, signedIn } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { custom, nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
@@ -139,6 +139,15 @@ export const patientsContract = {
     path: onePatient,
     body: { kind: text({ min: 1, max: 50, trim: true }), body: text({ min: 1, max: longTextMax }) },
     result: recordShape,
+  },
+  "patients.seal_for_cache": {
+    summary: "Patients as the cache keeps them, sealed; of all tenants when none is given.",
+    audits: "cache.warmup",
+    access: onlyServices("cache"),
+    body: { tenant_id: nullable(id()), patient_ids: listOf(id(), { max: 200 }) },
+    result: object({
+      values: listOf(object({ tenant_id: integer(), patient_id: integer(), stamp: text(), sealed: text() })),
+    }),
   },
 } as const satisfies Contract;
 

@@ -16,6 +16,7 @@ import { createRecord, listRecords } from "./patient-records.ts";
 import { patientsContract } from "./patients.contract.ts";
 import { purgeDeletedPatients } from "./purge-patients.ts";
 import { readPatient } from "./read-patient.ts";
+import { sealForCache } from "./seal-for-cache.ts";
 
 const patients: ServiceSchema = {
   name: "patients",
@@ -34,6 +35,7 @@ const patients: ServiceSchema = {
     "patients.remove": removePatient,
     "patients.list_records": listRecords,
     "patients.create_record": createRecord,
+    "patients.seal_for_cache": sealForCache,
   }),
 };
 

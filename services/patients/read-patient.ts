@@ -1,6 +1,8 @@
-// Reading one patient. What cannot be recorded is not told.
+// Reading one patient. What cannot be recorded is not told. From the cache when it has the patient and the database says
+// that what it has is still so; from the database otherwise.
 import type { Call } from "../shared/bus.ts";
 import { NotFound, Unavailable } from "../shared/errors.ts";
+import { perRuntime } from "../shared/per-runtime.ts";
 import { openingKeys } from "../shared/sealing/ask-keys.ts";
 import {
   openPatient,
@@ -10,13 +12,82 @@ import {
   sealedIn,
   toPatient,
 } from "./patient-row.ts";
+import type { Place } from "./cache-door.ts";
 import type { Patient } from "./patients.contract.ts";
+import { type Reading, RecordedReads } from "./recorded-read.ts";
+import { forget, isCacheOff, remember, type Remembered } from "./remembered.ts";
 import { binder, seenBy, sightOf, type Sight } from "./sight.ts";
 
 type OfPatient = Call<{ patient_id: number }>;
 
+const partsOf = perRuntime(({ database }) => ({ reads: new RecordedReads(database) }));
+/** A patient that changes all the time is read from the database in the end. */
+const triesMax = 3;
+
 export async function readPatient(call: OfPatient): Promise<Patient> {
   const sight = sightOf(call);
+  if (!isCacheOff(call)) {
+    const place = { tenantId: sight.tenantId, patientId: call.params.patient_id, part: "patient" } as const;
+    const found = await readRemembered(call, sight, place, () => loadPatient(call, place), "patient.read");
+    if (found !== undefined) return found;
+  }
+  return readAnew(call, sight);
+}
+
+/**
+ * @param load as `remember` takes it
+ * @param changesOf what the audit entry says of the content
+ * @returns what is so now, recorded; undefined when it has to be read without the cache
+ * @throws NotFound alike for unseen, deleted and unknown patients
+ */
+export async function readRemembered<T>(
+  call: Call<unknown>,
+  sight: Sight,
+  place: Place,
+  load: () => Promise<Remembered<T> | undefined>,
+  action: Reading["action"],
+  changesOf?: (content: T) => Record<string, unknown>,
+): Promise<T | undefined> {
+  for (let tries = 0; tries < triesMax; tries++) {
+    const known = await remember(call, place, load);
+    if (known === undefined) return undefined;
+    const { stamp, content } = known;
+    const reading = {
+      patientId: place.patientId,
+      stamp,
+      action,
+      ...(changesOf && { changes: changesOf(content) }),
+    };
+    const verdict = await partsOf(call.runtime).reads.ask(call.caller, sight, reading);
+    if (verdict === "fresh") return content;
+    if (verdict === "unseen") throw new NotFound("Patient");
+    forget(call, place, stamp);
+  }
+  return undefined;
+}
+
+/** Whoever may see it. A patient that does not open whole is not remembered. */
+async function loadPatient(
+  call: Call<unknown>,
+  { tenantId, patientId }: Place,
+): Promise<Remembered<Patient> | undefined> {
+  const row = await call.db.readOne<PatientRow & { stamp: string }>(
+    { tenantId },
+    {
+      name: "patients.load",
+      text: `select ${patientColumns}, p.stamp from patients p
+        where p.tenant_id = $1 and p.id = $2 and p.deleted_at is null`,
+      values: [tenantId, patientId],
+    },
+  );
+  if (row === undefined) return undefined;
+  const { texts, unreadable } = await openRow(call, row);
+  return unreadable.length > 0
+    ? undefined
+    : { stamp: row.stamp, content: toPatient(row, wholeTexts(texts, unreadable)) };
+}
+
+async function readAnew(call: OfPatient, sight: Sight): Promise<Patient> {
   const row = await findPatient(call, sight);
   const { texts, unreadable } = await openRow(call, row);
   const { tenantId } = sight;

@@ -58,9 +58,27 @@ export class Call<P> {
     return this.runtime.database;
   }
 
-  /** Calls another service's action on behalf of the same caller. */
-  bus<K extends keyof Actions>(name: K, input: Input<K>): Promise<Result<K>> {
-    return this.#ctx.call(name, input, { meta: { caller: this.caller.through(this.#service) } });
+  /**
+   * Calls another service's action on behalf of the same caller.
+   * @param timeoutMs instead of the bus's own 10 s
+   */
+  bus<K extends keyof Actions>(name: K, input: Input<K>, timeoutMs?: number): Promise<Result<K>> {
+    const meta = { caller: this.caller.through(this.#service) };
+    return this.#ctx.call(name, input, timeoutMs === undefined ? { meta } : { meta, timeout: timeoutMs });
+  }
+
+  /** Calls an action on every node that offers it. @returns the answers of those that answered in time */
+  async busEach<K extends keyof Actions>(name: K, input: Input<K>, timeoutMs: number): Promise<Result<K>[]> {
+    const [service = ""] = name.split(".");
+    const calls = nodesOf(this.#ctx.broker, service).map((nodeID) =>
+      this.#ctx.call<Result<K>, Input<K>>(name, input, {
+        nodeID,
+        timeout: timeoutMs,
+        meta: { caller: this.caller.through(this.#service) },
+      }),
+    );
+    const settled = await Promise.allSettled(calls);
+    return settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
   }
 
   /** "ok" while this node can reach the others; always so when the bus is in-process. */
@@ -73,6 +91,16 @@ export class Call<P> {
   hint<K extends keyof Events>(name: K, payload: Events[K]): void {
     void this.#ctx.emit(name, payload, { meta: { caller: this.caller.through(this.#service) } });
   }
+}
+
+/** Where a service is known to run; this node, which the registry lists like any other, included. */
+function nodesOf(broker: ServiceBroker, service: string): string[] {
+  // The registry's list is typed as anything; these are its documented fields.
+  const nodes = broker.registry.getNodeList({ onlyAvailable: true, withServices: true }) as unknown as {
+    id: string;
+    services: { name: string }[];
+  }[];
+  return nodes.filter(({ services }) => services.some(({ name }) => name === service)).map(({ id }) => id);
 }
 
 /** Calls an action for the service itself: from a job, a schedule or start-up. */

@@ -8,10 +8,11 @@ import { Refused } from "./settings/readers.ts";
 import { faultsBetween } from "./settings/rules.ts";
 import { accountSettings } from "./settings/accounts.ts";
 import type { Setting } from "./settings/entry.ts";
+import { cacheSettings } from "./settings/cache.ts";
 import { keySettings } from "./settings/keys.ts";
 import { runtimeSettings } from "./settings/runtime.ts";
 
-const settings = { ...runtimeSettings, ...accountSettings, ...keySettings };
+const settings = { ...runtimeSettings, ...accountSettings, ...keySettings, ...cacheSettings };
 
 type ValueOf<S> = S extends Setting<infer T> ? T : never;
 

@@ -19,7 +19,7 @@ interface Operation {
 const file = join(import.meta.dirname, "../interface/operations.json");
 const operations: Operation[] = JSON.parse(readFileSync(file, "utf8"));
 
-const built = ["4.2", "4.3", "4.5", "4.6", "4.7", "4.8"];
+const built = ["4.2", "4.3", "4.5", "4.6", "4.7", "4.8", "4.10"];
 const ours = [
   "DELETE /api/patients/{patient_id}",
   "GET /api/admin/audit/verify",

@@ -102,6 +102,13 @@ const drafts: Readonly<Record<string, Draw>> = {
     ...(await userDraft(rows, own)),
     body: { role: "nurse" },
   }),
+  "POST /api/admin/cache/invalidate": async (rows, own) => ({
+    body: { patient_id: await rows.patient(own.id) },
+  }),
+  "POST /api/admin/cache/warmup": async (rows, own) => ({
+    body: { patient_ids: [await rows.patient(own.id)] },
+  }),
+  "POST /api/admin/encryption/rotate": async () => ({ body: { new_key: "too short" } }),
   "POST /api/patients": async (rows) => ({
     body: { record_number: `N-${rows.unique()}`, full_name: "New Patient" },
   }),

@@ -35,7 +35,9 @@ type Purpose =
   | "subdomain to sign in to"
   | "subdomain to mail to"
   /** A token from a mail. */
-  | "mail token";
+  | "mail token"
+  /** What is to be forgotten: nothing tells whether it was there. */
+  | "forgotten";
 
 export interface Id {
   place: "path" | "query" | "body";
@@ -121,6 +123,17 @@ export const rules: Readonly<Record<string, Rule>> = {
   "GET /api/admin/audit": rule(administrators, 200, listed),
   "GET /api/admin/audit/verify": rule(administrators, 200, listed),
   "GET /api/admin/health": rule(administrators, 200),
+  "GET /api/admin/cache/stats": rule(administrators, 200),
+  "POST /api/admin/cache/cleanup": rule(administrators, 200),
+  "POST /api/admin/cache/invalidate": rule(administrators, 200, {
+    ...patient,
+    place: "body",
+    purpose: "forgotten",
+  }),
+  "POST /api/admin/cache/warmup": rule(administrators, 200),
+  // The walk sends a key that is none: whoever may rotate is told so. One rotation would refuse all others for a minute.
+  "POST /api/admin/encryption/rotate": rule(superadmin, 422),
+  "GET /api/admin/encryption/status": rule(superadmin, 200),
   "GET /api/patients": ofPatients(200),
   "POST /api/patients": ofPatients(201, department),
   "GET /api/patients/{patient_id}": ofPatients(200, patient),
@@ -135,6 +148,7 @@ export const ours: ReadonlySet<string> = new Set([
   "POST /api/auth/logout",
   "POST /api/auth/reset-password",
   "GET /api/admin/audit/verify",
+  "GET /api/admin/encryption/status",
   "GET /api/patients",
   "POST /api/patients",
   "GET /api/patients/{patient_id}",
@@ -145,7 +159,7 @@ export const ours: ReadonlySet<string> = new Set([
 ]);
 
 /** The sections of the interface that must be there by now. */
-export const sectionsDue: ReadonlySet<string> = new Set(["4.2", "4.3", "4.5", "4.6", "4.7", "4.8"]);
+export const sectionsDue: ReadonlySet<string> = new Set(["4.2", "4.3", "4.5", "4.6", "4.7", "4.8", "4.10"]);
 
 export function roleOf(caller: CallerName): Role | undefined {
   return caller === "anonymous" || caller === "expired" || caller === "blocked" ? undefined : caller;
@@ -190,6 +204,7 @@ function answer(purpose: Purpose, kind: Kind, own: boolean, above: boolean, succ
     case "subdomain to sign in to":
       return gone || kind === "inactive" ? { status: 401, code: "invalid_credentials" } : fine;
     case "subdomain to mail to":
+    case "forgotten":
       return fine;
     case "mail token":
       return gone || kind === "inactive" ? { status: 400, code: "invalid_token" } : fine;

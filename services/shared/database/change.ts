@@ -77,10 +77,37 @@ const auditColumns = `insert into audit_entries
   (tenant_id, user_id, action, target_type, target_id, outcome, changes, ip, user_agent, request_id) values`;
 const auditInsert = `${auditColumns} (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-/** The same entry as a statement of its own: for what was read, where there is no change to go with. */
-export function auditStatement(entry: AuditFacts, caller: Caller): Statement {
-  const text = `${auditColumns} ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
-  return { name: "audit.note", text, values: auditValues(entry, caller) };
+/** One entry as its columns' values, in the order of `auditColumns` without the tenant. */
+export type EntryValues = readonly unknown[];
+
+export const entryTypes = [
+  "integer",
+  "text",
+  "text",
+  "text",
+  "text",
+  "json",
+  "text",
+  "text",
+  "text",
+] as const;
+export const entryColumns =
+  "user_id, action, target_type, target_id, outcome, changes, ip, user_agent, request_id";
+
+/** Entries of one tenant as one statement: for what was read, where there is no change to go with. */
+export function auditStatement(tenantId: number, entries: readonly EntryValues[]): Statement {
+  const columns = entryTypes.map((_, at) => entries.map((entry) => entry[at]));
+  const arrays = entryTypes.map((type, at) => `$${at + 2}::${type}[]`).join(", ");
+  return {
+    name: "audit.note",
+    text: `insert into audit_entries (tenant_id, ${entryColumns})
+      select $1, ${entryColumns} from unnest(${arrays}) with ordinality as entry (${entryColumns}, place) order by place`,
+    values: [tenantId, ...columns],
+  };
+}
+
+export function entryValues(entry: AuditFacts, caller: Caller): EntryValues {
+  return auditValues(entry, caller).slice(1);
 }
 
 /**

@@ -4,7 +4,16 @@ import type { EntityManager } from "@mikro-orm/postgresql";
 import type pg from "pg";
 import type { Caller } from "../caller.ts";
 import { Unavailable } from "../errors.ts";
-import { auditedStatement, type AuditFacts, auditStatement, type Change, runChange } from "./change.ts";
+import { TenantBatches } from "../tenant-batches.ts";
+import {
+  auditedStatement,
+  type AuditFacts,
+  auditStatement,
+  type Change,
+  type EntryValues,
+  entryValues,
+  runChange,
+} from "./change.ts";
 import { ScopedQuery, type Scope, type Statement } from "./scope.ts";
 
 export interface DatabaseParts {
@@ -15,6 +24,10 @@ export interface DatabaseParts {
 
 export class Database {
   readonly #parts: DatabaseParts;
+  readonly #notes = new TenantBatches<EntryValues, true>(async (tenantId, entries) => {
+    await this.read({ tenantId }, auditStatement(tenantId, entries));
+    return entries.map(() => true);
+  });
 
   constructor(parts: DatabaseParts) {
     this.#parts = parts;
@@ -45,7 +58,7 @@ export class Database {
 
   /** Writes the audit entry of something that changed nothing: await it before telling what was read. */
   async note(caller: Caller, facts: AuditFacts): Promise<void> {
-    await this.read({ tenantId: facts.tenantId }, auditStatement(facts, caller));
+    await this.#notes.add(facts.tenantId, entryValues(facts, caller));
   }
 
   /** A change of one statement, with its audit entry, in one round trip; `change` is for all that is more than that. */

@@ -42,6 +42,8 @@ function valueSchema(shape: RuleShape, lift: Lift | undefined): JsonSchema {
       return { type: "string", format: "date-time" };
     case "integer":
       return { type: "integer", ...given({ minimum: shape.min, maximum: shape.max }) };
+    case "decimal":
+      return { type: "number" };
     case "flag":
       return { type: "boolean" };
     case "oneOf":

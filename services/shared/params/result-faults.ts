@@ -20,6 +20,8 @@ function holds(shape: Exclude<RuleShape, ListShape | ObjectShape>, value: unknow
       return isWithin(shape, value);
     case "oneOf":
       return typeof value === "string" && shape.values.includes(value);
+    case "decimal":
+      return typeof value === "number" && Number.isFinite(value);
     case "json":
       return value !== undefined;
     case "dictionary":

@@ -19,6 +19,11 @@ export function timestamp(options: { description?: string } = {}): Rule<string> 
   return { type: "timestamp", ...options };
 }
 
+/** A finite number. */
+export function decimal(options: { description?: string } = {}): Rule<number> {
+  return { type: "decimal", ...options };
+}
+
 /** Any JSON value; `T` is the author's word for what it holds and is not checked. */
 export function json<T = unknown>(options: { description?: string } = {}): Rule<T> {
   return { type: "json", ...options };

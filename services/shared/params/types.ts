@@ -76,7 +76,7 @@ export interface UrlShape extends Common {
 }
 
 export interface PlainShape extends Common {
-  type: "email" | "flag" | "dateOrTime" | "timestamp" | "json";
+  type: "email" | "flag" | "dateOrTime" | "timestamp" | "decimal" | "json";
 }
 
 export type RuleShape =

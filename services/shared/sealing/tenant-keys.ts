@@ -62,6 +62,19 @@ export class TenantKeys {
     return open(key, this.#place(table, column, rowId), sealed);
   }
 
+  /** For memory, not for a column: `what` must be no table's name. */
+  sealApart(what: `memory.${string}`, rowId: number, text: string): Buffer {
+    this.#uses.seals++;
+    return seal(this.fieldKeyId, this.#primary, this.#place(what, "", rowId), text);
+  }
+
+  /** @throws SealBroken */
+  openApart(what: `memory.${string}`, rowId: number, sealed: Buffer): string {
+    const key = this.#fields.get(keyIdOf(sealed));
+    if (key === undefined) throw new SealBroken("key");
+    return open(key, this.#place(what, "", rowId), sealed);
+  }
+
   /** What opens with any of these keys, sealed with the present one; for the rotation, which walks the registry by name. */
   reseal(table: SealedTable, column: string, rowId: number, sealed: Buffer): Buffer {
     const key = this.#fields.get(keyIdOf(sealed));

@@ -1,0 +1,161 @@
+// Sealed values in this process's memory, by tenant and patient: bounded in number and in bytes, the least recently used
+// one goes first. It knows nothing of what a value holds and cannot tell whether one is still true: whoever takes one
+// asks the database (see services/patients/recorded-read.ts).
+import { LRUCache } from "lru-cache";
+
+export type Part = "patient" | "records";
+
+export interface CachedValue {
+  /** The patient's stamp when the value was read. */
+  stamp: string;
+  /** In base64. */
+  sealed: string;
+}
+
+export interface StoreOptions {
+  entriesMax: number;
+  bytesMax: number;
+  ttlSeconds: number;
+  /** In ms, for tests of time. */
+  now?: () => number;
+}
+
+export interface Stats {
+  entries: number;
+  expired: number;
+  bytes: number;
+  hits: number;
+  misses: number;
+  evictions: number;
+}
+
+interface Entry extends CachedValue {
+  tenantId: number;
+  patientId: number;
+  bytes: number;
+}
+
+/** What an entry takes beside its text: key, stamp and bookkeeping. */
+const entryBytes = 250;
+const countersMax = 100_000;
+
+export class CacheStore {
+  readonly #entries: LRUCache<string, Entry> | undefined;
+  readonly #ttlMs: number;
+  /** Hits, misses and evictions by tenant; the oldest goes when there are too many. */
+  readonly #counters = new Map<number, { hits: number; misses: number; evictions: number }>();
+
+  /** With `entriesMax` 0 it keeps nothing. */
+  constructor({ entriesMax, bytesMax, ttlSeconds, now }: StoreOptions) {
+    this.#ttlMs = ttlSeconds * 1000;
+    if (entriesMax === 0) return;
+    this.#entries = new LRUCache({
+      max: entriesMax,
+      maxSize: bytesMax,
+      sizeCalculation: ({ bytes }) => bytes,
+      // Expired entries stay to be counted and cleaned up; `take` never answers one.
+      allowStale: true,
+      noDeleteOnStaleGet: true,
+      ...(now === undefined ? { ttlResolution: 1_000 } : { perf: { now }, ttlResolution: 0 }),
+      dispose: ({ tenantId }, _key, reason) => {
+        if (reason === "evict") this.#countersOf(tenantId).evictions++;
+      },
+    });
+  }
+
+  take(tenantId: number, patientId: number, part: Part): CachedValue | undefined {
+    const found = this.#entries?.get(keyOf(tenantId, patientId, part), { allowStale: false });
+    const counters = this.#countersOf(tenantId);
+    if (found === undefined) counters.misses++;
+    else counters.hits++;
+    return found && { stamp: found.stamp, sealed: found.sealed };
+  }
+
+  put(tenantId: number, patientId: number, part: Part, { stamp, sealed }: CachedValue): void {
+    const bytes = sealed.length + entryBytes;
+    // Up to a tenth more or less, so that what came together does not expire together.
+    const ttl = Math.round(this.#ttlMs * (0.9 + Math.random() * 0.2));
+    this.#entries?.set(
+      keyOf(tenantId, patientId, part),
+      { tenantId, patientId, stamp, sealed, bytes },
+      { ttl },
+    );
+  }
+
+  /** A value that was taken and turned out to be of no use: it counts as missed after all. */
+  drop(tenantId: number, patientId: number, part: Part, stamp: string): void {
+    const key = keyOf(tenantId, patientId, part);
+    if (this.#entries?.peek(key)?.stamp === stamp) this.#entries.delete(key);
+    const counters = this.#countersOf(tenantId);
+    counters.hits = Math.max(0, counters.hits - 1);
+    counters.misses++;
+  }
+
+  /** Removes a patient's values, or all. @param tenantId undefined: of every tenant @returns how many patients were there */
+  invalidate(tenantId: number | undefined, patientId: number | undefined): number {
+    const patients = new Set<string>();
+    for (const [key, entry] of this.#each(tenantId)) {
+      if (patientId !== undefined && entry.patientId !== patientId) continue;
+      this.#entries?.delete(key);
+      patients.add(`${entry.tenantId}|${entry.patientId}`);
+    }
+    return patients.size;
+  }
+
+  /** Removes what has expired. */
+  cleanup(tenantId: number | undefined): { removed: number; remaining: number; bytes_freed: number } {
+    let [removed, remaining, freed] = [0, 0, 0];
+    for (const [key, { bytes }] of this.#each(tenantId)) {
+      if (!this.#isExpired(key)) remaining++;
+      else if (this.#entries?.delete(key) === true) {
+        removed++;
+        freed += bytes;
+      }
+    }
+    return { removed, remaining, bytes_freed: freed };
+  }
+
+  stats(tenantId: number | undefined): Stats {
+    const stats = { entries: 0, expired: 0, bytes: 0, hits: 0, misses: 0, evictions: 0 };
+    for (const [key, { bytes }] of this.#each(tenantId)) {
+      stats.entries++;
+      stats.bytes += bytes;
+      if (this.#isExpired(key)) stats.expired++;
+    }
+    for (const [of, counters] of this.#counters) {
+      if (tenantId !== undefined && of !== tenantId) continue;
+      stats.hits += counters.hits;
+      stats.misses += counters.misses;
+      stats.evictions += counters.evictions;
+    }
+    return stats;
+  }
+
+  /** A copy, so that what is found may be deleted on the way. */
+  #each(tenantId: number | undefined): [string, Entry][] {
+    const all = [...(this.#entries?.entries() ?? [])];
+    return tenantId === undefined ? all : all.filter(([, entry]) => entry.tenantId === tenantId);
+  }
+
+  #isExpired(key: string): boolean {
+    return (this.#entries?.getRemainingTTL(key) ?? 0) <= 0;
+  }
+
+  #countersOf(tenantId: number): { hits: number; misses: number; evictions: number } {
+    const known = this.#counters.get(tenantId);
+    if (known !== undefined) return known;
+    if (this.#counters.size >= countersMax) {
+      for (const [oldest] of this.#counters) {
+        this.#counters.delete(oldest);
+        break;
+      }
+    }
+    const fresh = { hits: 0, misses: 0, evictions: 0 };
+    this.#counters.set(tenantId, fresh);
+    return fresh;
+  }
+}
+
+function keyOf(tenantId: number, patientId: number, part: Part): string {
+  return `${tenantId}|${patientId}|${part}`;
+}

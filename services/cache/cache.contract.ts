@@ -1,0 +1,109 @@
+// What the cache offers: values to the patients service, counts and care to administrators.
+import { allow, onlyServices } from "../shared/access.ts";
+import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { nullable, optional } from "../shared/params/modifiers.ts";
+import { decimal, object } from "../shared/params/results.ts";
+import { flag, id, integer, listOf, oneOf, text } from "../shared/params/rules.ts";
+
+/** Of one answer on the bus, which stops at 1 MB. */
+export const sealedCharsMax = 400_000;
+export const warmedMax = 1_000;
+
+const count = integer();
+const parts = ["patient", "records"] as const;
+const place = { tenant_id: id(), patient_id: id(), part: oneOf(parts) };
+const value = { stamp: text({ max: 36 }), sealed: text({ max: sealedCharsMax }) };
+const held = { entries: count, expired: count, bytes: count, hits: count, misses: count };
+const cleaned = { removed: count, remaining: count, bytes_freed: count };
+const reached = { tenant_id: nullable(id()) };
+const administrators = allow("superadmin", "admin");
+const ofPatients = onlyServices("patients");
+const ofNodes = onlyServices("cache");
+
+export const cacheContract = {
+  "cache.take": {
+    summary: "A sealed value of a patient, if this node has one.",
+    audits: "cache.take",
+    access: ofPatients,
+    body: place,
+    result: nullable(object(value)),
+  },
+  "cache.put": {
+    summary: "Keeps a sealed value of a patient on this node.",
+    audits: "cache.put",
+    access: ofPatients,
+    body: { ...place, ...value },
+  },
+  "cache.drop": {
+    summary: "Forgets a value that turned out to be of no use.",
+    audits: "cache.drop",
+    access: ofPatients,
+    body: { ...place, stamp: text({ max: 36 }) },
+  },
+  "cache.stats": {
+    summary:
+      "What the cache holds and how it does, summed over its nodes; a tenant's administrator sees the tenant's part.",
+    audits: "cache.stats",
+    access: administrators,
+    result: object({ ...held, hit_rate: decimal(), evictions: count, nodes: count }, { name: "CacheStats" }),
+  },
+  "cache.cleanup": {
+    summary: "Removes what has expired.",
+    audits: "cache.cleanup",
+    access: administrators,
+    result: object(cleaned, { name: "CacheCleanup" }),
+  },
+  "cache.invalidate": {
+    summary:
+      "Removes one patient's values, or all that the caller reaches: exactly one of `patient_id` and `all`.",
+    audits: "cache.invalidate",
+    access: administrators,
+    body: { patient_id: optional(nullable(id())), all: optional(nullable(flag())) },
+    result: object({ invalidated: count }, { name: "CacheInvalidation" }),
+  },
+  "cache.warmup": {
+    summary:
+      "Loads patients into the cache ahead of their first reading; unknown and foreign ids are skipped.",
+    audits: "cache.warmup",
+    access: administrators,
+    body: { patient_ids: listOf(id(), { max: warmedMax }) },
+    result: object({ warmed: count, skipped: count }, { name: "CacheWarmup" }),
+  },
+  "cache.node_stats": {
+    summary: "One node's part of the stats.",
+    audits: "cache.stats",
+    access: ofNodes,
+    body: reached,
+    result: object({ ...held, evictions: count }),
+  },
+  "cache.node_cleanup": {
+    summary: "One node's part of the cleanup.",
+    audits: "cache.cleanup",
+    access: ofNodes,
+    body: reached,
+    result: object(cleaned),
+  },
+  "cache.node_invalidate": {
+    summary: "One node's part of an invalidation.",
+    audits: "cache.invalidate",
+    access: ofNodes,
+    body: { ...reached, patient_id: nullable(id()) },
+    result: object({ invalidated: count }),
+  },
+  "cache.node_warmup": {
+    summary: "One node's part of a warm-up.",
+    audits: "cache.warmup",
+    access: ofNodes,
+    // Four lists of equal length: one value at each place.
+    body: {
+      tenant_ids: listOf(id(), { max: warmedMax }),
+      patient_ids: listOf(id(), { max: warmedMax }),
+      stamps: listOf(text({ max: 36 }), { max: warmedMax }),
+      sealed: listOf(text({ max: sealedCharsMax }), { max: warmedMax }),
+    },
+  },
+} as const satisfies Contract;
+
+declare module "../shared/bus.ts" {
+  interface Actions extends ActionsOf<typeof cacheContract> {}
+}

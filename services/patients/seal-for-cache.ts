@@ -1,0 +1,33 @@
+// Patients for the cache's warm-up: read in one statement, opened, and sealed as the cache keeps them.
+import type { Call } from "../shared/bus.ts";
+import { platform } from "../shared/database/scope.ts";
+import type { ParamsOf, ValueOf } from "../shared/params/types.ts";
+import { patientColumns, type PatientRow, toPatient } from "./patient-row.ts";
+import type { patientsContract } from "./patients.contract.ts";
+import { openRow, wholeTexts } from "./read-patient.ts";
+import { sealForMemory } from "./remembered.ts";
+
+type Contract = (typeof patientsContract)["patients.seal_for_cache"];
+
+export async function sealForCache(call: Call<ParamsOf<Contract>>): Promise<ValueOf<Contract["result"]>> {
+  const { tenant_id: tenantId, patient_ids: ids } = call.params;
+  const rows = await call.db.read<PatientRow & { stamp: string }>(
+    tenantId === null ? platform : { tenantId },
+    {
+      text: `select ${patientColumns}, p.stamp from patients p join tenants t on t.id = p.tenant_id
+      where t.deleted_at is null and p.id = any($1::integer[]) and p.deleted_at is null
+        and ($2::integer is null or p.tenant_id = $2)`,
+      values: [ids, tenantId],
+    },
+  );
+  const values = [];
+  for (const row of rows) {
+    const { texts, unreadable } = await openRow(call, row);
+    if (unreadable.length > 0) continue;
+    const place = { tenantId: row.tenant_id, patientId: row.id, part: "patient" } as const;
+    const content = toPatient(row, wholeTexts(texts, unreadable));
+    const value = await sealForMemory(call, place, { stamp: row.stamp, content });
+    if (value !== undefined) values.push({ tenant_id: row.tenant_id, patient_id: row.id, ...value });
+  }
+  return { values };
+}

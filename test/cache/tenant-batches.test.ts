@@ -1,0 +1,79 @@
+// Group commit: everything is written once, in order, together with what came meanwhile, and nobody pays for a neighbour.
+import { describe, expect, it } from "@jest/globals";
+import { TenantBatches } from "../../services/shared/tenant-batches.ts";
+
+/** Writes that end when they are told to, and the batches they were given. */
+function manual() {
+  const written: [number, readonly number[]][] = [];
+  const ends: (() => void)[] = [];
+  const batches = new TenantBatches<number, string>(async (tenantId, items) => {
+    written.push([tenantId, items]);
+    await new Promise<void>((resolve) => ends.push(resolve));
+    if (items.includes(13)) throw new Error("refused");
+    return items.map((item) => `${tenantId}:${item}`);
+  });
+  const end = async () => {
+    ends.shift()?.();
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+  };
+  return { batches, written, end };
+}
+
+describe("batches", () => {
+  it("the first goes at once, what comes meanwhile goes together, in order", async () => {
+    const { batches, written, end } = manual();
+    const answers = [1, 2, 3, 4].map((item) => batches.add(7, item));
+    expect(written).toEqual([[7, [1]]]);
+    await end();
+    expect(written).toEqual([
+      [7, [1]],
+      [7, [2, 3, 4]],
+    ]);
+    await end();
+    expect(await Promise.all(answers)).toEqual(["7:1", "7:2", "7:3", "7:4"]);
+  });
+
+  it("nobody joins a statement that is under way", async () => {
+    const { batches, written, end } = manual();
+    const first = batches.add(7, 1);
+    const second = batches.add(7, 2);
+    await end();
+    await expect(first).resolves.toBe("7:1");
+    expect(written).toHaveLength(2);
+    await end();
+    await expect(second).resolves.toBe("7:2");
+  });
+
+  it("tenants do not wait for each other", async () => {
+    const { batches, written, end } = manual();
+    const both = [batches.add(1, 1), batches.add(2, 2)];
+    expect(written).toEqual([
+      [1, [1]],
+      [2, [2]],
+    ]);
+    await end();
+    await end();
+    expect(await Promise.all(both)).toEqual(["1:1", "2:2"]);
+  });
+
+  it("one that is refused fails alone", async () => {
+    const { batches, end } = manual();
+    const answers = [1, 12, 13, 14].map((item) => batches.add(7, item));
+    const settled = Promise.allSettled(answers);
+    for (let i = 0; i < 6; i++) await end();
+    expect((await settled).map(({ status }) => status)).toEqual([
+      "fulfilled",
+      "fulfilled",
+      "rejected",
+      "fulfilled",
+    ]);
+  });
+
+  it("a statement holds a hundred at most", async () => {
+    const { batches, written, end } = manual();
+    const all = Promise.all(Array.from({ length: 250 }, (_, item) => batches.add(7, 1_000 + item)));
+    for (let i = 0; i < 5; i++) await end();
+    await all;
+    expect(written.map(([, items]) => items.length)).toEqual([1, 100, 100, 49]);
+  });
+});
