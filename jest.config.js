@@ -2,6 +2,8 @@
 export default {
   testEnvironment: "node",
   testMatch: ["<rootDir>/test/**/*.test.ts"],
+  // Minutes of killing processes: npm run test:faults.
+  testPathIgnorePatterns: ["/node_modules/", "/test/faults/"],
   extensionsToTreatAsEsm: [".ts"],
   moduleFileExtensions: ["ts", "js", "json", "node"],
   transform: { "\\.ts$": "<rootDir>/test/support/strip-types.cjs" },

@@ -6,8 +6,8 @@ import { platform } from "../shared/database/scope.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { walk } from "./rotation-walk.ts";
 
-const lookEveryMs = 2_000;
-const restMsMax = 5_000;
+const lookEveryMs = 1_000;
+const restMsMax = 2_000;
 
 export class RotationWorker {
   readonly #runtime: Runtime;
@@ -58,7 +58,7 @@ export class RotationWorker {
   async #lease(): Promise<number | undefined> {
     const taken = await this.#runtime.database.readOne<{ id: number }>(platform, {
       name: "crypto.lease",
-      text: `update rotations set leased_by = $1::uuid, leased_until = now() + interval '15 seconds'
+      text: `update rotations set leased_by = $1::uuid, leased_until = now() + interval '5 seconds'
         where state = 'running' and (leased_by = $1::uuid or leased_until < now()) returning id`,
       values: [this.#id],
     });

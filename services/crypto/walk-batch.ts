@@ -99,7 +99,7 @@ async function writeBatch(
         update rotation_tenants set after_id = $4 where rotation_id = $2 and tenant_id = $1 and exists (select from held)
       ), counted as (
         update rotations set rows_done = rows_done + (select count(*) from done),
-          leased_until = now() + interval '15 seconds' where id in (select id from held)
+          leased_until = now() + interval '5 seconds' where id in (select id from held)
       ) select exists (select from held) as held`,
     values,
   });

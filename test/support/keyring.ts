@@ -24,7 +24,11 @@ export class TestKeyring {
   readonly #bootSecret: string;
   readonly #known = new Map<number, Promise<TenantKeys>>();
 
-  constructor(owner: Pick<pg.Pool, "query">, bootSecret: string) {
+  readonly #makes: boolean;
+
+  /** @param options `makes: false`: reads only */
+  constructor(owner: Pick<pg.Pool, "query">, bootSecret: string, { makes = true } = {}) {
+    this.#makes = makes;
     this.#owner = owner;
     this.#bootSecret = bootSecret;
   }
@@ -37,7 +41,8 @@ export class TestKeyring {
   }
 
   async #read(tenantId: number): Promise<TenantKeys> {
-    for (const purpose of ["field", "index"] as const) await this.#ensure(tenantId, purpose);
+    for (const purpose of this.#makes ? (["field", "index"] as const) : [])
+      await this.#ensure(tenantId, purpose);
     const { rows } = await this.#owner.query<Row>(
       `select d.id, d.purpose, d.state, d.wrapped, m.version, m.wrapped as master
        from data_keys d join master_keys m on m.version = d.master_version
