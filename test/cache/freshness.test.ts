@@ -1,0 +1,80 @@
+// No reading shows less than what was acknowledged before it began, however many read and write at once. The checker is
+// first shown to see it when that is broken: without its stamps the database vouches for outdated values.
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type History, playHistory } from "../support/freshness.ts";
+import { startService, type TestService } from "../support/service.ts";
+import { makeClinic, makeUser, unique } from "../support/tenancy.ts";
+
+const playMs = 3_000;
+let service: TestService;
+let token: string;
+let admin: string;
+let patientIds: number[];
+
+beforeAll(async () => {
+  service = await startService();
+  const superadmin = await service.signIn("superadmin");
+  const clinic = await makeClinic(service, superadmin);
+  const { email } = await makeUser(service, clinic.token, { can_see_all_patients: true });
+  admin = clinic.token;
+  token = await service.signInAs(email, clinic.subdomain);
+});
+afterAll(() => service.stop());
+
+async function freshPatients(): Promise<number[]> {
+  const ids: number[] = [];
+  for (let n = 0; n < 6; n++) {
+    const body = { record_number: unique("R-"), full_name: "Some Body", notes: "at first" };
+    ids.push((await service.call("POST", "/api/patients", { token, body })).body.id);
+  }
+  return ids;
+}
+
+async function play(more: () => Promise<unknown> = async () => {}): Promise<History> {
+  const ending = new AbortController();
+  const roll = (below: number) => Math.floor(Math.random() * below);
+  const history = playHistory(
+    { callers: [(...asked) => service.call(...asked)], token, patientIds, readers: 8, roll },
+    ending.signal,
+  );
+  const until = performance.now() + playMs;
+  while (performance.now() < until) {
+    await more();
+    await delay(20);
+  }
+  ending.abort();
+  return history;
+}
+
+describe("with the stamps switched off by hand", () => {
+  it("the checker sees outdated patients and missing records", async () => {
+    patientIds = await freshPatients();
+    const tables = ["patients", "patient_records"];
+    const { owner } = service.database;
+    for (const table of tables) await owner.query(`alter table ${table} disable trigger stamp`);
+    const { violations } = await play();
+    for (const table of tables) await owner.query(`alter table ${table} enable trigger stamp`);
+    expect(violations).toEqual(expect.arrayContaining([expect.stringMatching(/version \d+ after \d+/)]));
+    expect(violations).toEqual(expect.arrayContaining([expect.stringMatching(/acknowledged records/)]));
+  });
+});
+
+describe("as it is", () => {
+  it.each([
+    ["left to itself", undefined],
+    ["while the cache is emptied again and again", { all: true }],
+  ])("%s, no reading is outdated", async (_how, invalidation) => {
+    patientIds = await freshPatients();
+    const before = (await service.call("GET", "/api/admin/cache/stats", { token: admin })).body;
+    const history = await play(async () => {
+      if (invalidation !== undefined)
+        await service.call("POST", "/api/admin/cache/invalidate", { token: admin, body: invalidation });
+    });
+    expect(history).toMatchObject({ violations: [], unanswered: 0 });
+    expect(history.reads).toBeGreaterThan(200);
+    expect(history.writes).toBeGreaterThan(50);
+    const after = (await service.call("GET", "/api/admin/cache/stats", { token: admin })).body;
+    expect(after.hits - before.hits).toBeGreaterThan(20);
+  });
+});
