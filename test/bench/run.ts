@@ -7,6 +7,8 @@ import { hundred, million } from "./parts/growth.ts";
 import { latency } from "./parts/latency.ts";
 import { memory } from "./parts/memory.ts";
 import { policies } from "./parts/policies.ts";
+import { rotation } from "./parts/rotation.ts";
+import { sealing } from "./parts/sealing.ts";
 import { signIn } from "./parts/sign-in.ts";
 import { startUp } from "./parts/start-up.ts";
 import { say, summary } from "./report.ts";
@@ -20,6 +22,8 @@ const parts: Record<string, (stage: Stage) => Promise<void>> = {
   "sign-in": signIn,
   latency,
   policies,
+  sealing,
+  rotation,
   hundred,
   million,
 };

@@ -1,0 +1,54 @@
+// Sealed patients, each with one record, put in by the owner: a note of 200 characters, a record of 1 kB.
+import type pg from "pg";
+import { TestKeyring } from "../support/keyring.ts";
+
+const page = 1_000;
+export const noteText = "n".repeat(200);
+export const recordText = "r".repeat(1_000);
+
+const insert = `with given as (
+    select * from unnest($2::integer[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bytea[], $8::bytea[],
+      $9::integer[], $10::bytea[])
+      as g (id, full_name, full_name_index, birth_date, phone, phone_index, notes, record_id, body)),
+  made as (
+    insert into patients (id, tenant_id, record_number, full_name, full_name_index, birth_date, phone, phone_index, notes)
+    select id, $1, 'B-' || id, full_name, full_name_index, birth_date, phone, phone_index, notes from given)
+  insert into patient_records (id, tenant_id, patient_id, kind, body) select record_id, $1, id, 'note', body from given`;
+
+/** @returns the ids */
+export async function addPatients(
+  owner: pg.Client,
+  bootSecret: string,
+  tenantId: number,
+  count: number,
+): Promise<number[]> {
+  const keys = await new TestKeyring(owner, bootSecret).of(tenantId);
+  const ids: number[] = [];
+  while (ids.length < count) {
+    const drawn = await owner.query<{ id: number; record_id: number }>(
+      `select nextval('patients_id_seq')::integer as id, nextval('patient_records_id_seq')::integer as record_id
+       from generate_series(1, $1)`,
+      [Math.min(page, count - ids.length)],
+    );
+    const rows = drawn.rows.map(({ id, record_id: recordId }) => [
+      id,
+      keys.seal("patients", "full_name", id, `Person ${id}`),
+      keys.blindIndex("full_name", `person ${id}`),
+      keys.seal("patients", "birth_date", id, "1970-01-01"),
+      keys.seal("patients", "phone", id, `+49${id}`),
+      keys.blindIndex("phone", `+49${id}`),
+      keys.seal("patients", "notes", id, noteText),
+      recordId,
+      keys.seal("patient_records", "body", recordId, recordText),
+    ]);
+    await owner.query(insert, [
+      tenantId,
+      ...Array.from({ length: 9 }, (_, at) => rows.map((row) => row[at])),
+    ]);
+    ids.push(...drawn.rows.map(({ id }) => id));
+  }
+  await owner.query("vacuum (analyze) patients");
+  await owner.query("vacuum (analyze) patient_records");
+  await owner.query("checkpoint");
+  return ids;
+}
