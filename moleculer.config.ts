@@ -46,7 +46,8 @@ function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: str
     internalServices: false,
     requestTimeout: config.requestTimeoutMs,
     maxCallLevel: 20,
-    retryPolicy: { enabled: false },
+    // On the caller's side, for calls over the bus alone.
+    retryPolicy: { enabled: true, retries: 3, delay: 50, maxDelay: 200, factor: 2, check: neverRan },
     tracking: { enabled: true, shutdownTimeout: 10_000 },
     heartbeatInterval: 2,
     heartbeatTimeout: 6,
@@ -69,6 +70,11 @@ function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: str
       ...(nats === undefined ? [] : [busLink(nats, runtime.log)]),
     ],
   };
+}
+
+/** A node that is stopping refuses what reaches it before the news does: another one may still do it. */
+function neverRan({ name }: Error): boolean {
+  return name === "ServiceNotAvailableError" || name === "ServiceNotFoundError";
 }
 
 /** The transporter keeps host and login of the URL but not its scheme: without `tls` a tls:// URL goes in plain text. */

@@ -94,7 +94,13 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
     ],
   },
   // The gateway's own helper actions would show the routes to the bus.
-  actions: { listAliases: false, addRoute: false, removeRoute: false },
+  actions: {
+    listAliases: false,
+    addRoute: false,
+    removeRoute: false,
+    // A request's body is read once.
+    rest: { retryPolicy: { enabled: false } },
+  },
   methods: {
     sendResponse: sendResult,
     // moleculer-web would log the error itself first, message and all; ours decides what the log may have.

@@ -20,7 +20,10 @@ interface Pending {
   reject(error: Error): void;
 }
 interface Link {
-  tx: { connected: boolean; client: { status(): AsyncIterable<{ type: string }> } | null };
+  tx: {
+    connected: boolean;
+    client: { status(): AsyncIterable<{ type: string }>; flush(): Promise<void> } | null;
+  };
   pendingRequests: Map<string, Pending>;
   discoverer: { sendLocalNodeInfo(): Promise<void>; discoverAllNodes(): Promise<unknown> };
 }
@@ -39,6 +42,17 @@ export function busLink(options: ConnectionOptions, log: Logger): Middleware {
       broker.localBus.on("$transporter.connected", () => void follow(broker, log));
     },
   };
+}
+
+/**
+ * Moleculer tells the other nodes what it offers only a second after its start: whoever stopped another node as
+ * soon as this one was ready would leave them without any.
+ */
+export async function tellNodes(broker: ServiceBroker): Promise<void> {
+  const link = broker.transit as unknown as Link | undefined;
+  if (link == null) return;
+  await link.discoverer.sendLocalNodeInfo();
+  await link.tx.client?.flush();
 }
 
 /** @throws StartError when the bus refuses the login, or cannot be reached for half a minute */

@@ -74,6 +74,8 @@ export class Call<P> {
       this.#ctx.call<Result<K>, Input<K>>(name, input, {
         nodeID,
         timeout: timeoutMs,
+        // Another node's answer is no answer of this one.
+        retries: 0,
         meta: { caller: this.caller.through(this.#service) },
       }),
     );

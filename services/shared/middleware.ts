@@ -4,6 +4,7 @@ import type { EntitySchema } from "@mikro-orm/core";
 import type { ActionSchema, Context, Middleware, Service, ServiceBroker, ServiceSchema } from "moleculer";
 import { userInfo } from "node:os";
 import { type Access, assertAccess, roleOf } from "./access.ts";
+import { tellNodes } from "./bus-link.ts";
 import { Caller } from "./caller.ts";
 import { StartError } from "./embedded/start-error.ts";
 import { Forbidden } from "./errors.ts";
@@ -36,6 +37,10 @@ export function recordsMiddleware(runtime: Runtime, onFailure: (reason: string) 
       const { metricsPort, host } = runtime.config;
       if (metricsPort !== undefined) await runtime.metrics?.listen(metricsPort, host);
       await runtime.open(entitiesOf(broker), onFailure);
+    },
+    async started(broker: ServiceBroker) {
+      await tellNodes(broker);
+      health?.serving();
     },
     async stopped() {
       await runtime.close();

@@ -35,6 +35,7 @@ export class ProcessHealth {
   #postgres: PostgresProbe | undefined;
   #silentSince: number | undefined;
   #server: Server | undefined;
+  #serving = false;
 
   constructor(options: HealthOptions) {
     this.#options = options;
@@ -54,6 +55,11 @@ export class ProcessHealth {
       );
       server.listen(port, host, resolve);
     });
+  }
+
+  /** Started, and the other nodes were told. */
+  serving(): void {
+    this.#serving = true;
   }
 
   close(): void {
@@ -80,7 +86,7 @@ export class ProcessHealth {
       this.#postgres?.answers(),
       natsUrl === undefined ? undefined : busAnswers(broker),
     ]);
-    return verdictOf({ process: broker.started, postgres, bus });
+    return verdictOf({ process: this.#serving && broker.started, postgres, bus });
   }
 
   async #alive(): Promise<Verdict> {
