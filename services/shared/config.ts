@@ -10,9 +10,16 @@ import { accountSettings } from "./settings/accounts.ts";
 import type { Setting } from "./settings/entry.ts";
 import { cacheSettings } from "./settings/cache.ts";
 import { keySettings } from "./settings/keys.ts";
+import { paymentSettings } from "./settings/payments.ts";
 import { runtimeSettings } from "./settings/runtime.ts";
 
-const settings = { ...runtimeSettings, ...accountSettings, ...keySettings, ...cacheSettings };
+const settings = {
+  ...runtimeSettings,
+  ...accountSettings,
+  ...keySettings,
+  ...cacheSettings,
+  ...paymentSettings,
+};
 
 type ValueOf<S> = S extends Setting<infer T> ? T : never;
 

@@ -16,6 +16,9 @@ export const eventKinds = [
   "patient.deleted",
   "record.created",
   "encryption.rotated",
+  "payment.succeeded",
+  "payment.failed",
+  "payment.refunded",
 ] as const;
 
 export type EventKind = (typeof eventKinds)[number];

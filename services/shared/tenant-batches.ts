@@ -10,44 +10,45 @@ interface Waiting<Item, Result> {
 
 const itemsMax = 100;
 
-export class TenantBatches<Item, Result> {
-  readonly #write: (tenantId: number, items: readonly Item[]) => Promise<readonly Result[]>;
+/** @typeParam Key what stands for the tenant: its id, or its subdomain where the id is not known yet */
+export class TenantBatches<Item, Result, Key = number> {
+  readonly #write: (key: Key, items: readonly Item[]) => Promise<readonly Result[]>;
   /** Tenants with a statement under way, and what waits for its end. */
-  readonly #waiting = new Map<number, Waiting<Item, Result>[]>();
+  readonly #waiting = new Map<Key, Waiting<Item, Result>[]>();
 
   /** @param write one statement for all items; answers one result per item, in their order */
-  constructor(write: (tenantId: number, items: readonly Item[]) => Promise<readonly Result[]>) {
+  constructor(write: (key: Key, items: readonly Item[]) => Promise<readonly Result[]>) {
     this.#write = write;
   }
 
   /** Resolves when the item is committed. */
-  add(tenantId: number, item: Item): Promise<Result> {
+  add(key: Key, item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       const one = { item, resolve, reject };
-      const waiting = this.#waiting.get(tenantId);
+      const waiting = this.#waiting.get(key);
       if (waiting !== undefined) {
         waiting.push(one);
         return;
       }
-      this.#waiting.set(tenantId, []);
-      void this.#run(tenantId, [one]);
+      this.#waiting.set(key, []);
+      void this.#run(key, [one]);
     });
   }
 
-  async #run(tenantId: number, first: Waiting<Item, Result>[]): Promise<void> {
+  async #run(key: Key, first: Waiting<Item, Result>[]): Promise<void> {
     let batch = first;
     while (batch.length > 0) {
-      await this.#settle(tenantId, batch);
-      batch = this.#waiting.get(tenantId)?.splice(0, itemsMax) ?? [];
+      await this.#settle(key, batch);
+      batch = this.#waiting.get(key)?.splice(0, itemsMax) ?? [];
     }
-    this.#waiting.delete(tenantId);
+    this.#waiting.delete(key);
   }
 
   /** One item that the database refuses must not fail its neighbours: then each goes alone. */
-  async #settle(tenantId: number, batch: readonly Waiting<Item, Result>[]): Promise<void> {
+  async #settle(key: Key, batch: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
       const results = await this.#write(
-        tenantId,
+        key,
         batch.map(({ item }) => item),
       );
       batch.forEach(({ resolve, reject }, at) => {
@@ -58,7 +59,7 @@ export class TenantBatches<Item, Result> {
     } catch (error) {
       const [one] = batch;
       if (batch.length === 1) one?.reject(error);
-      else for (const each of batch) await this.#settle(tenantId, [each]);
+      else for (const each of batch) await this.#settle(key, [each]);
     }
   }
 }

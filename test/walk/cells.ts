@@ -109,6 +109,10 @@ const drafts: Readonly<Record<string, Draw>> = {
     body: { patient_ids: [await rows.patient(own.id)] },
   }),
   "POST /api/admin/encryption/rotate": async () => ({ body: { new_key: "too short" } }),
+  "POST /webhooks/card-provider": async (rows) => ({ body: { id: `card-${rows.unique()}`, type: "none" } }),
+  "POST /webhooks/wallet-provider": async (rows) => ({
+    body: { id: `wallet-${rows.unique()}`, type: "none" },
+  }),
   "POST /api/patients": async (rows) => ({
     body: { record_number: `N-${rows.unique()}`, full_name: "New Patient" },
   }),

@@ -1,0 +1,71 @@
+// payment_notifications: the inbox, one row per notification of a provider, so that the same one never acts twice. Swept
+//   90 days after it came (services/payments/sweep-notifications.ts says which stay longer). tenant_id has no foreign
+//   key: rows of a purged tenant stay, so that a replay finds no new tenant under the old subdomain.
+// payments: what a provider told of each payment; dies with its tenant only, as it is what makes late replays harmless.
+//   Of each status it keeps when it last occurred: the present status follows from these four, in any order of arrival
+//   (services/payments/payment.rules.ts). version counts writes, so that of two made from one reading one is refused.
+export const payments = `
+create table payment_notifications (
+  provider text not null check (provider ~ '^[a-z]{1,20}$'),
+  notification_id text collate "C" not null check (length(notification_id) between 1 and 255),
+  type text not null check (length(type) between 1 and 100),
+  body_hash bytea not null check (length(body_hash) = 32),
+  state text not null
+    check (state in ('applied', 'stale', 'ignored', 'unverified', 'unknown_tenant', 'inactive_tenant')),
+  tenant_id integer,
+  payment_id text,
+  occurred_at timestamptz(3),
+  received_at timestamptz(3) not null default now(),
+  primary key (provider, notification_id),
+  check (state not in ('applied', 'stale', 'inactive_tenant') or (tenant_id is not null and payment_id is not null)),
+  check (state not in ('unverified', 'unknown_tenant', 'ignored') or tenant_id is null)
+);
+create index payment_notifications_age on payment_notifications (received_at);
+
+create table payments (
+  id integer generated always as identity,
+  tenant_id integer not null references tenants on delete cascade,
+  provider text not null check (provider ~ '^[a-z]{1,20}$'),
+  payment_id text collate "C" not null check (length(payment_id) between 1 and 255),
+  status text not null check (status in ('pending', 'succeeded', 'failed', 'refunded')),
+  amount text not null check (amount ~ '^[0-9]{1,15}([.][0-9]{1,8})?$'),
+  currency text not null check (currency ~ '^[A-Z]{3}$'),
+  occurred_at timestamptz(3) not null,
+  pending_at timestamptz(3),
+  failed_at timestamptz(3),
+  succeeded_at timestamptz(3),
+  refunded_at timestamptz(3),
+  newest_at timestamptz(3) not null,
+  newest_id text collate "C" not null,
+  version integer not null check (version > 0),
+  created_at timestamptz(3) not null default now(),
+  updated_at timestamptz(3) not null default now(),
+  primary key (tenant_id, id),
+  unique (tenant_id, provider, payment_id),
+  check (occurred_at is not distinct from case status when 'pending' then pending_at when 'failed' then failed_at
+    when 'succeeded' then succeeded_at else refunded_at end),
+  check (newest_at is not distinct from greatest(pending_at, failed_at, succeeded_at, refunded_at))
+);
+create index payments_occurred on payments (tenant_id, occurred_at, id);
+
+do $$
+declare name text;
+begin
+  foreach name in array array['payment_notifications', 'payments'] loop
+    execute format('alter table %I enable row level security', name);
+    execute format('alter table %I force row level security', name);
+    execute format('create policy one_tenant on %I to records_app using (tenant_id = app_tenant())', name);
+    execute format('create policy every_tenant on %I to records_platform using (true)', name);
+  end loop;
+end $$;
+
+grant select, insert, update, delete on payment_notifications to records_platform;
+grant select on payments to records_app;
+grant select, insert, update on payments to records_platform;
+
+-- Takes back a statement that was decided on what is no longer so; whoever sent it decides anew.
+create function payments_raced() returns boolean language plpgsql as $$
+begin
+  raise exception 'another process was quicker' using errcode = 'RP001';
+end $$;
+`;
