@@ -152,7 +152,8 @@ export async function requestOf(rows: Rows, route: Route, cell: Cell): Promise<W
   const tenant = kind === "own" ? own : kind === "never" ? undefined : tenants[kind];
   const drawn = await drafts[operation]?.(rows, own);
   const draft: Draft = { path: {}, query: {}, body: {}, ...drawn };
-  if (id === undefined) Object.assign(draft[place], await foreignIds(rows, tenant));
+  // What the operation itself needs under such a name stays: a notification has an `id` of its own.
+  if (id === undefined) draft[place] = { ...(await foreignIds(rows, tenant)), ...draft[place] };
   else draft[place][id.name] = await valueOf(rows, cell, id, tenant, operation);
   if (id?.of === "subdomain" && tenant !== undefined) await moveAccount(rows, draft, tenant);
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => String(draft.path[name]));
