@@ -6,6 +6,7 @@ import { list, me } from "./parts/against-bare.ts";
 import { hundred, million } from "./parts/growth.ts";
 import { latency } from "./parts/latency.ts";
 import { memory } from "./parts/memory.ts";
+import { payments } from "./parts/payments.ts";
 import { policies } from "./parts/policies.ts";
 import { rotation } from "./parts/rotation.ts";
 import { sealing } from "./parts/sealing.ts";
@@ -22,6 +23,7 @@ const parts: Record<string, (stage: Stage) => Promise<void>> = {
   "sign-in": signIn,
   latency,
   policies,
+  payments,
   sealing,
   rotation,
   hundred,

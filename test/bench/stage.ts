@@ -102,11 +102,16 @@ export class Stage {
     return this.#start({ command, env: settings, outputFile: this.path(log) }, ready);
   }
 
-  async startBare(ownerUrl: string): Promise<StartedProgram> {
+  startBare(ownerUrl: string): Promise<StartedProgram> {
+    return this.startProgram("bare.ts", ownerUrl);
+  }
+
+  /** A program of this folder that works on a database and prints `bare <its address>`. */
+  async startProgram(file: string, ownerUrl: string): Promise<StartedProgram> {
     const options = {
-      command: childProgram("bare.ts"),
+      command: childProgram(file),
       env: { DATABASE_URL: ownerUrl, NODE_ENV: "production" },
-      outputFile: this.path("bare.log"),
+      outputFile: this.path(`${file}.log`),
     };
     return this.#start(options, /bare (http:\S+)/);
   }

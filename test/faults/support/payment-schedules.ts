@@ -28,7 +28,7 @@ export interface Delivery {
   path: string;
   body: string;
   /** Made anew for each try, as providers do. */
-  headers(): Record<string, string>;
+  headers: () => Record<string, string>;
   /** Of the last answer that is not 503. */
   expected: 200 | 400 | 409;
 }
