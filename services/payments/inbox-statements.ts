@@ -39,16 +39,7 @@ export function readStatement(
 ): Statement {
   return {
     name: "payments.known",
-    text: `with tenant as (select id, is_active as active from tenants where subdomain = $1 and deleted_at is null),
-      asked as (select * from unnest($2::text[], $3::text[], $4::text[]) a (provider, id, payment_id))
-      select (select row_to_json(t) from tenant t) as tenant,
-        (select id from tenants where subdomain = 'platform' and deleted_at is null) as platform_id,
-        (select json_agg(json_build_object('provider', provider, 'id', notification_id,
-            'hash', encode(body_hash, 'hex'), 'state', state, 'tenant_id', tenant_id))
-          from payment_notifications where (provider, notification_id) in (select provider, id from asked)) as notifications,
-        (select json_agg(row_to_json(p)) from payments p
-          where tenant_id = (select id from tenant)
-            and (provider, payment_id) in (select provider, payment_id from asked)) as payments`,
+    text: "select * from known_to_payments($1, $2::text[], $3::text[], $4::text[])",
     values: [
       subdomain,
       asked.map(({ provider }) => provider),

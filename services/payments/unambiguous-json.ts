@@ -5,48 +5,60 @@ import { parseJsonBody } from "../shared/params/json-body.ts";
 import { valueError } from "../shared/params/failure.ts";
 import type { Failure } from "../shared/params/types.ts";
 
-/** One token of valid JSON, at each place: a string, a number, or a sign of structure. */
-const token = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|[{}[\]:,]/g;
 /** Any decimal of so many digits is a double of its own. */
 const exactDigits = 15;
+const number = /-?\d[\d.eE+-]*/y;
+const behindSpaces = /[^ \t\r\n]/g;
 
-/** @returns the value, its keys all own properties, `__proto__` too; or what is wrong with the body as a whole */
-export function readUnambiguous(bytes: Buffer): { value: unknown } | { failure: Failure } {
+/** @returns the value without the keys that the shared parser takes away, and its text; or what is wrong as a whole */
+export function readUnambiguous(bytes: Buffer): { value: unknown; text: string } | { failure: Failure } {
   const parsed = parseJsonBody(bytes);
   if ("failure" in parsed) return parsed;
-  // A byte order mark is no JSON (RFC 8259), though the shared parser lets it pass.
   const text = bytes.toString();
-  const sentence = text.startsWith("\ufeff")
-    ? "the JSON must not begin with a byte order mark"
-    : ambiguityOf(text);
+  const sentence = ambiguityOf(text);
   if (sentence !== undefined) return { failure: { ...valueError(sentence), loc: ["body"] } };
-  // Parsed again, because the shared parser takes keys away (`__proto__`) that the signature covers.
-  return { value: JSON.parse(text) };
+  return { value: parsed.value, text };
 }
 
 /** @param text valid JSON */
 function ambiguityOf(text: string): string | undefined {
-  // A set of keys for each object that is open, undefined for each list.
-  const open: (Set<string> | undefined)[] = [];
-  let last = "";
-  for (const [found] of text.matchAll(token)) {
-    if (found === "{") open.push(new Set());
-    else if (found === "[") open.push(undefined);
-    else if (found === "}" || found === "]") open.pop();
-    else if (found === ":") {
-      const keys = open.at(-1);
-      const key: string = JSON.parse(last);
-      if (keys?.has(key)) return "the JSON must not name a key twice";
-      keys?.add(key);
-    } else if (found.startsWith('"')) {
-      if (found.includes("\\u") && !String(JSON.parse(found)).isWellFormed())
-        return "the JSON must not contain half a character";
-    } else if (found !== "," && !isExact(found))
-      return "the JSON must not contain a number that is not exact";
-    last = found;
+  // A byte order mark is no JSON (RFC 8259), though the shared parser lets it pass.
+  if (text.startsWith("\ufeff")) return "the JSON must not begin with a byte order mark";
+  // The keys of each object that is open; of a list none.
+  const open: Set<string>[] = [];
+  for (let at = 0; at < text.length; at++) {
+    const sign = text[at] ?? "";
+    if (sign === "{" || sign === "[") open.push(new Set());
+    else if (sign === "}" || sign === "]") open.pop();
+    else if (sign === '"') {
+      const end = endOfString(text, at);
+      const string = stringIn(text.slice(at, end));
+      if (!string.isWellFormed()) return "the JSON must not contain half a character";
+      behindSpaces.lastIndex = end;
+      if (behindSpaces.exec(text)?.[0] === ":") {
+        if (open.at(-1)?.has(string)) return "the JSON must not name a key twice";
+        open.at(-1)?.add(string);
+      }
+      at = end - 1;
+    } else if (sign === "-" || (sign >= "0" && sign <= "9")) {
+      number.lastIndex = at;
+      const [literal = ""] = number.exec(text) ?? [];
+      if (!isExact(literal)) return "the JSON must not contain a number that is not exact";
+      at += literal.length - 1;
+    }
   }
   return undefined;
 }
+
+/** @returns the offset behind the closing quote */
+function endOfString(text: string, open: number): number {
+  let at = open + 1;
+  while (text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
+  return at + 1;
+}
+
+const stringIn = (quoted: string): string =>
+  quoted.includes("\\") ? JSON.parse(quoted) : quoted.slice(1, -1);
 
 function isExact(literal: string): boolean {
   const value = Number(literal);

@@ -15,7 +15,8 @@ export const walletProvider: ProviderAdapter = {
   read({ bytes }, secrets) {
     const parsed = readUnambiguous(bytes);
     if ("failure" in parsed) throw malformed([parsed.failure]);
-    const { value } = parsed;
+    // Parsed anew, because the shared parser takes keys away (`__proto__`) that the signature covers.
+    const value: unknown = JSON.parse(parsed.text);
     if (typeof value !== "object" || value === null || Array.isArray(value)) throw malformed([]);
     const { signature, ...rest } = value as { signature?: unknown };
     if (secrets.length > 0) {
