@@ -1,6 +1,7 @@
-// Group commit: what many requests want to write for one tenant goes as one statement. The first goes at once; what comes
-// while it is under way is collected and goes together when it is back. So nothing waits for a clock, and under load the
-// price of a transaction is shared.
+// Group commit: what many requests want to write for one tenant goes as one statement. What comes in one turn of the event
+// loop goes together; what comes while a statement is under way is collected and goes together when it is back. So nothing
+// waits for a clock, and under load the price of a transaction is shared.
+import { setImmediate as immediate } from "node:timers/promises";
 
 interface Waiting<Item, Result> {
   item: Item;
@@ -29,16 +30,18 @@ export class TenantBatches<Item, Result> {
         waiting.push(one);
         return;
       }
-      this.#waiting.set(tenantId, []);
-      void this.#run(tenantId, [one]);
+      this.#waiting.set(tenantId, [one]);
+      void this.#run(tenantId);
     });
   }
 
-  async #run(tenantId: number, first: Waiting<Item, Result>[]): Promise<void> {
-    let batch = first;
-    while (batch.length > 0) {
+  async #run(tenantId: number): Promise<void> {
+    for (;;) {
+      // Requests that share a read of their sessions come here in one turn of the event loop, one after the other.
+      await immediate();
+      const batch = this.#waiting.get(tenantId)?.splice(0, itemsMax) ?? [];
+      if (batch.length === 0) break;
       await this.#settle(tenantId, batch);
-      batch = this.#waiting.get(tenantId)?.splice(0, itemsMax) ?? [];
     }
     this.#waiting.delete(tenantId);
   }
