@@ -3,9 +3,11 @@
 import { cpus, totalmem } from "node:os";
 import { takeCores } from "./cores.ts";
 import { list, me } from "./parts/against-bare.ts";
+import { cache } from "./parts/cache.ts";
 import { hundred, million } from "./parts/growth.ts";
 import { latency } from "./parts/latency.ts";
 import { memory } from "./parts/memory.ts";
+import { patients } from "./parts/patients.ts";
 import { policies } from "./parts/policies.ts";
 import { rotation } from "./parts/rotation.ts";
 import { sealing } from "./parts/sealing.ts";
@@ -23,6 +25,8 @@ const parts: Record<string, (stage: Stage) => Promise<void>> = {
   latency,
   policies,
   sealing,
+  patients,
+  cache,
   rotation,
   hundred,
   million,
