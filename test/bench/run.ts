@@ -10,6 +10,7 @@ import { memory } from "./parts/memory.ts";
 import { patients } from "./parts/patients.ts";
 import { policies } from "./parts/policies.ts";
 import { rotation } from "./parts/rotation.ts";
+import { rotationPace } from "./parts/rotation-pace.ts";
 import { sealing } from "./parts/sealing.ts";
 import { signIn } from "./parts/sign-in.ts";
 import { startUp } from "./parts/start-up.ts";
@@ -28,6 +29,7 @@ const parts: Record<string, (stage: Stage) => Promise<void>> = {
   patients,
   cache,
   rotation,
+  "rotation-pace": rotationPace,
   hundred,
   million,
 };
