@@ -1,6 +1,9 @@
-// Group commit: what many requests want to write for one tenant goes as one statement. The first goes at once; what comes
-// while it is under way is collected and goes together when it is back. So nothing waits for a clock, and under load the
-// price of a transaction is shared.
+// Group commit: what many requests want to write for one tenant goes as one statement. What comes in one turn of the event
+// loop goes together; what comes while a statement is under way is collected and goes together when it is back. So nothing
+// waits for a clock, and under load the price of a transaction is shared.
+import { setImmediate as immediate } from "node:timers/promises";
+import { errorCode } from "./embedded/start-error.ts";
+import { translate } from "./failures.ts";
 
 interface Waiting<Item, Result> {
   item: Item;
@@ -30,21 +33,26 @@ export class TenantBatches<Item, Result, Key = number> {
         waiting.push(one);
         return;
       }
-      this.#waiting.set(key, []);
-      void this.#run(key, [one]);
+      this.#waiting.set(key, [one]);
+      void this.#run(key);
     });
   }
 
-  async #run(key: Key, first: Waiting<Item, Result>[]): Promise<void> {
-    let batch = first;
-    while (batch.length > 0) {
+  async #run(key: Key): Promise<void> {
+    for (;;) {
+      // Requests that share a read of their sessions come here in one turn of the event loop, one after the other.
+      await immediate();
+      const batch = this.#waiting.get(key)?.splice(0, itemsMax) ?? [];
+      if (batch.length === 0) break;
       await this.#settle(key, batch);
-      batch = this.#waiting.get(key)?.splice(0, itemsMax) ?? [];
     }
     this.#waiting.delete(key);
   }
 
-  /** One item that the database refuses must not fail its neighbours: then each goes alone. */
+  /**
+   * One item that the database refuses must not fail its neighbours: then each goes alone. Where the database is away, or
+   * all of it took too long, nothing is gained by asking a hundred times more while others wait.
+   */
   async #settle(key: Key, batch: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
       const results = await this.#write(
@@ -59,7 +67,15 @@ export class TenantBatches<Item, Result, Key = number> {
     } catch (error) {
       const [one] = batch;
       if (batch.length === 1) one?.reject(error);
+      else if (isHopeless(error)) for (const { reject } of batch) reject(error);
       else for (const each of batch) await this.#settle(key, [each]);
     }
   }
+}
+
+const statementTimeout = "57014";
+
+function isHopeless(error: unknown): boolean {
+  const { told } = translate(error);
+  return ("type" in told && told.type === "unavailable") || errorCode(error) === statementTimeout;
 }

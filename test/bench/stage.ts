@@ -91,15 +91,19 @@ export class Stage {
     return { database, ownerUrl, owner, service, url: `http://127.0.0.1:${service.captured}`, settings };
   }
 
-  /** @param bothCores as on a machine that does nothing else, for the start-up's time */
+  /**
+   * @param bothCores as on a machine that does nothing else, for the start-up's time
+   * @param readiness its first group is `captured`: the port, unless another is given
+   */
   async startService(
     settings: Record<string, string>,
     log: string,
     bothCores = false,
+    readiness = ready,
   ): Promise<StartedProgram> {
     const plain = [process.execPath, "services/start.ts"] as const;
     const command = bothCores ? this.cores.onBothCores(plain) : plain;
-    return this.#start({ command, env: settings, outputFile: this.path(log) }, ready);
+    return this.#start({ command, env: settings, outputFile: this.path(log) }, readiness);
   }
 
   startBare(ownerUrl: string): Promise<StartedProgram> {
