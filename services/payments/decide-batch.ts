@@ -1,9 +1,9 @@
 // Decides a batch on what was read of it, one notification after the other as they came: which are new, what each makes
 // of its payment, and all that is to be written for it. Decides alone: no clock, no database.
+import canonicalize from "canonicalize";
 import type { Caller } from "../shared/caller.ts";
-import { type AuditFacts, entryValues } from "../shared/database/change.ts";
 import type { Notification, PaymentFacts } from "./adapter.ts";
-import { type Known, type NotificationRow, toRow, toState, type Written } from "./inbox-statements.ts";
+import { type Known, type Line, toRow, toState, type Written } from "./inbox-statements.ts";
 import { afterNotification, eventOfChange, isSeen, type PaymentState } from "./payment.rules.ts";
 
 export interface Item {
@@ -43,9 +43,7 @@ class Batch {
   readonly #known: Known;
   readonly #seen = new Map<string, Seen>();
   readonly #payments = new Map<string, Held & { provider: string; paymentId: string }>();
-  readonly #notifications = new Map<string, NotificationRow>();
-  readonly #events: Written["events"][number][] = [];
-  readonly #entries: object[] = [];
+  readonly #lines: Line[] = [];
 
   constructor(known: Known) {
     this.#known = known;
@@ -63,11 +61,10 @@ class Batch {
     const key = keyOf(provider, notification.id);
     const before = this.#seen.get(key);
     // What nobody had signed must not stand in the way of what somebody did.
-    const isNew = before === undefined || (before.state === "unverified" && notification.verified);
-    if (isNew) {
-      const row = this.#toRow(item);
-      this.#notifications.set(key, row);
-      this.#seen.set(key, { hash, state: row.state, tenantId: row.tenant_id });
+    if (before === undefined || (before.state === "unverified" && notification.verified)) {
+      const line = this.#lineOf(item);
+      this.#lines.push(line);
+      this.#seen.set(key, { hash, state: line.state, tenantId: line.tenant_id });
       return "taken";
     }
     if (before.hash === hash) return "duplicate";
@@ -76,52 +73,42 @@ class Batch {
   }
 
   written(): Written | undefined {
+    if (this.#lines.length === 0) return undefined;
     const payments = [...this.#payments.values()].filter(({ changed }) => changed);
-    const notifications = [...this.#notifications.values()];
-    if (notifications.length + this.#entries.length === 0) return undefined;
     const tenantId = this.#known.tenant?.id ?? 0;
     return {
-      notifications,
+      lines: this.#lines,
       payments: payments.map(({ provider, paymentId, state, version }) => ({
         ...toRow(provider, paymentId, state, version + 1),
         tenant_id: tenantId,
       })),
-      events: this.#events,
-      entries: this.#entries,
     };
   }
 
-  #toRow(item: Item): NotificationRow {
+  #lineOf(item: Item): Line & { state: string } {
     const { provider, notification, hash } = item;
     const { payment, verified, id, type } = notification;
-    const row = { provider, notification_id: id, type, body_hash: hash };
-    const about = {
-      payment_id: payment?.paymentId ?? null,
-      occurred_at: payment === undefined ? null : new Date(payment.occurredMs).toISOString(),
-    };
+    const occurredAt = payment && new Date(payment.occurredMs).toISOString();
+    const about = { payment_id: payment?.paymentId, occurred_at: occurredAt };
+    const line = { provider, notification_id: id, type, body_hash: hash, ...about };
     const { tenant } = this.#known;
-    const idle = (state: string, tenantId: number | null) => ({
-      ...row,
-      ...about,
-      state,
-      tenant_id: tenantId,
-    });
-    if (!verified) return idle("unverified", null);
-    if (payment === undefined) return idle("ignored", null);
-    if (tenant === null) return idle("unknown_tenant", null);
-    if (!tenant.active) return idle("inactive_tenant", tenant.id);
-    return { ...row, ...about, state: this.#apply(item, payment, tenant.id), tenant_id: tenant.id };
+    if (!verified) return { ...line, state: "unverified", tenant_id: null };
+    if (payment === undefined) return { ...line, state: "ignored", tenant_id: null };
+    if (tenant === null) return { ...line, state: "unknown_tenant", tenant_id: null };
+    if (!tenant.active) return { ...line, state: "inactive_tenant", tenant_id: tenant.id };
+    const seen = this.#apply(item, payment);
+    return { ...line, state: seen === undefined ? "stale" : "applied", tenant_id: tenant.id, ...seen };
   }
 
-  /** @returns the notification's state */
-  #apply(item: Item, payment: PaymentFacts, tenantId: number): "applied" | "stale" {
-    const { provider, notification } = item;
-    const { paymentId, tenant: _tenant, ...facts } = payment;
+  /** @returns entry and event of a change that shows; undefined when the notification is stale */
+  #apply(item: Item, payment: PaymentFacts): Partial<Line> | undefined {
+    const { provider, notification, caller } = item;
+    const { paymentId, tenant: _tenant, ...said } = payment;
     const key = keyOf(provider, paymentId);
     const held = this.#payments.get(key);
     const before = held?.state;
-    const after = afterNotification(before, { ...facts, notificationId: notification.id });
-    if (before === after) return "stale";
+    const after = afterNotification(before, { ...said, notificationId: notification.id });
+    if (before === after) return undefined;
     this.#payments.set(key, {
       provider,
       paymentId,
@@ -129,45 +116,42 @@ class Batch {
       version: held?.version ?? 0,
       changed: true,
     });
-    if (!isSeen(before, after)) return "stale";
+    if (!isSeen(before, after)) return undefined;
     const { status, amount, currency } = after;
-    const change = { provider, from: before?.status ?? null, status, amount, currency };
-    this.#record(item, {
-      tenantId,
-      action: "payment.update",
-      target: { type: "payment", id: paymentId },
-      changes: { ...change, notification_id: notification.id },
-    });
+    const change = { from: before?.status ?? null, status, amount, currency };
+    const facts = {
+      provider,
+      payment_id: paymentId,
+      ...change,
+      occurred_at: new Date(after.occurredMs).toISOString(),
+      notification_id: notification.id,
+    };
     const kind = eventOfChange(before, after);
-    if (kind !== undefined) {
-      const occurredAt = new Date(after.occurredMs).toISOString();
-      const payload = { payment_id: paymentId, ...change, occurred_at: occurredAt };
-      this.#events.push({ tenant_id: tenantId, kind, payload: JSON.stringify(payload) });
-    }
-    return "applied";
+    const entry = entryOf(caller, "payment.update", "payment", paymentId, "ok", facts);
+    return kind === undefined ? entry : { ...entry, kind };
   }
 
   /** In the log of whom the first one was for; of the platform when it was for nobody. */
-  #recordConflict(item: Item, firstTenantId: number | null): void {
-    const { provider, notification } = item;
+  #recordConflict({ provider, notification: { id }, caller }: Item, firstTenantId: number | null): void {
     const tenantId = firstTenantId ?? this.#known.platform_id;
     if (tenantId === null) return;
-    this.#record(item, {
-      tenantId,
-      action: "payment.conflict",
-      outcome: "denied",
-      target: { type: "payment_notification", id: notification.id },
-      changes: { provider },
-    });
+    const entry = entryOf(caller, "payment.conflict", "payment_notification", id, "denied", { provider });
+    this.#lines.push({ provider, notification_id: id, tenant_id: tenantId, ...entry });
   }
+}
 
-  #record({ caller }: Item, facts: AuditFacts): void {
-    const [user_id, action, target_type, target_id, outcome, changes, ip, user_agent, request_id] =
-      entryValues(facts, caller);
-    const { tenantId: tenant_id } = facts;
-    const entry = { tenant_id, user_id, action, target_type, target_id, outcome, changes };
-    this.#entries.push({ ...entry, ip, user_agent, request_id });
-  }
+/** An audit entry's columns. Nobody of ours is the actor: where it came from is recorded. */
+function entryOf(
+  { facts: { ip, userAgent, requestId } }: Caller,
+  action: string,
+  type: string,
+  id: string,
+  outcome: "ok" | "denied",
+  facts: Record<string, unknown>,
+): Partial<Line> {
+  const target = { target_type: type, target_id: id };
+  const origin = { ip, user_agent: userAgent, request_id: requestId };
+  return { action, ...target, outcome, facts: canonicalize(facts) ?? "{}", ...origin };
 }
 
 const keyOf = (provider: string, id: string) => `${provider} ${id}`;

@@ -24,10 +24,10 @@ export interface PaymentRow {
   amount: string;
   currency: string;
   occurred_at: string;
-  pending_at: string | null;
-  failed_at: string | null;
-  succeeded_at: string | null;
-  refunded_at: string | null;
+  pending_at?: string | null | undefined;
+  failed_at?: string | null | undefined;
+  succeeded_at?: string | null | undefined;
+  refunded_at?: string | null | undefined;
   newest_at: string;
   newest_id: string;
   version: number;
@@ -49,41 +49,57 @@ export function readStatement(
   };
 }
 
-export interface NotificationRow {
+/** What one notification leaves behind; what is undefined or null is not written. */
+export interface Line {
   provider: string;
   notification_id: string;
-  type: string;
+  /** Of the inbox's row; none: the notification is there already. */
+  state?: string;
+  type?: string;
   /** Hex. */
-  body_hash: string;
-  state: string;
+  body_hash?: string;
   tenant_id: number | null;
-  payment_id: string | null;
-  occurred_at: string | null;
+  payment_id?: string | undefined;
+  occurred_at?: string | undefined;
+  /** The audit entry's; none: no entry. */
+  action?: string;
+  target_type?: string;
+  target_id?: string;
+  outcome?: "ok" | "denied";
+  /** RFC 8785 JSON: the entry's changes and the event's payload. */
+  facts?: string;
+  ip?: string | null;
+  user_agent?: string | null;
+  request_id?: string;
+  /** The event's; none: no event. */
+  kind?: string;
 }
 
-/** One row of json_to_recordset each; all of one tenant. */
 export interface Written {
-  notifications: readonly NotificationRow[];
+  lines: readonly Line[];
+  /** All of one tenant. */
   payments: readonly (PaymentRow & { tenant_id: number })[];
-  events: readonly { tenant_id: number; kind: string; payload: string }[];
-  entries: readonly object[];
 }
 
-const notificationColumns = "provider, notification_id, type, state, tenant_id, payment_id, occurred_at";
+const lineColumns = `provider, notification_id, state, type, body_hash, tenant_id, payment_id, occurred_at, action,
+  target_type, target_id, outcome, facts, ip, user_agent, request_id, kind`;
+const lineTypes = lineColumns
+  .split(/,\s*/)
+  .map((name) => `${name} ${{ tenant_id: "integer", occurred_at: "timestamptz" }[name] ?? "text"}`)
+  .join(", ");
 const paymentColumns = `tenant_id, provider, payment_id, status, amount, currency, occurred_at, pending_at, failed_at,
   succeeded_at, refunded_at, newest_at, newest_id, version`;
-const entryColumns =
-  "tenant_id, user_id, action, target_type, target_id, outcome, changes, ip, user_agent, request_id";
 
-export function writeStatement({ notifications, payments, events, entries }: Written): Statement {
+export function writeStatement({ lines, payments }: Written): Statement {
   return {
     name: "payments.take",
-    text: `with kept as (
-        insert into payment_notifications (${notificationColumns}, body_hash)
-        select ${notificationColumns}, decode(body_hash, 'hex') from json_to_recordset($1) as n (provider text,
-          notification_id text, type text, body_hash text, state text, tenant_id integer, payment_id text,
-          occurred_at timestamptz)
-        order by provider, notification_id
+    text: `with line as materialized (
+        select * from rows from (json_to_recordset($1) as (${lineTypes})) with ordinality l (${lineColumns}, place)),
+      kept as (
+        insert into payment_notifications
+          (provider, notification_id, type, body_hash, state, tenant_id, payment_id, occurred_at)
+        select provider, notification_id, type, decode(body_hash, 'hex'), state, tenant_id, payment_id, occurred_at
+        from line where state is not null order by provider, notification_id
         on conflict (provider, notification_id) do update set (type, body_hash, state, tenant_id, payment_id,
             occurred_at, received_at) = row (excluded.type, excluded.body_hash, excluded.state, excluded.tenant_id,
             excluded.payment_id, excluded.occurred_at, excluded.received_at)
@@ -105,31 +121,25 @@ export function writeStatement({ notifications, payments, events, entries }: Wri
         returning 1),
       told as (
         insert into events (tenant_id, kind, payload)
-        select tenant_id, kind, payload::json from rows from (json_to_recordset($3)
-          as (tenant_id integer, kind text, payload text)) with ordinality e (tenant_id, kind, payload, place)
-        order by place),
+        select tenant_id, kind, facts::json from line where kind is not null order by place),
       recorded as (
-        insert into audit_entries (${entryColumns})
-        select tenant_id, user_id, action, target_type, target_id, outcome, changes::json, ip, user_agent, request_id
-        from rows from (json_to_recordset($4) as (tenant_id integer, user_id integer, action text, target_type text,
-          target_id text, outcome text, changes text, ip text, user_agent text, request_id text))
-          with ordinality a (${entryColumns}, place)
-        order by tenant_id, place)
-      select case when (select count(*) from kept) < $5 or (select count(*) from changed) < $6
+        insert into audit_entries
+          (tenant_id, action, target_type, target_id, outcome, changes, ip, user_agent, request_id)
+        select tenant_id, action, target_type, target_id, outcome, facts::json, ip, user_agent, request_id
+        from line where action is not null order by tenant_id, place)
+      select case when (select count(*) from kept) < $3 or (select count(*) from changed) < $4
         then payments_raced() end`,
     values: [
-      JSON.stringify(notifications),
+      JSON.stringify(lines),
       JSON.stringify(payments),
-      JSON.stringify(events),
-      JSON.stringify(entries),
-      notifications.length,
+      lines.filter(({ state }) => state !== undefined).length,
       payments.length,
     ],
   };
 }
 
-const isoOf = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
-const msOf = (at: string | null) => (at === null ? undefined : Date.parse(at));
+const isoOf = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString());
+const msOf = (at: string | null | undefined) => (at == null ? undefined : Date.parse(at));
 
 export function toState(row: PaymentRow): PaymentState {
   const { status, amount, currency } = row;
