@@ -93,6 +93,22 @@ it("notifications are swept after 90 days, but for those of tenants that are gon
   expect(await query("select * from payments order by id")).toEqual(before);
 });
 
+it("in production a missing secret is a line in the log, and no reason not to start", async () => {
+  const production = { NODE_ENV: "production", HOST: "127.0.0.1", DEMO_MODE: "false" };
+  const settings = { ...service.settings, ...production, ADMIN_PASSWORD: "Quiet-Harbour-58" };
+  const running = runProcess({ ...settings, CARD_WEBHOOK_SECRETS: paymentSettings.CARD_WEBHOOK_SECRETS });
+  try {
+    await addressOf(running);
+    const lines = running
+      .output()
+      .split("\n")
+      .filter((line) => line.includes("no secret is set"));
+    expect(lines.map((line) => JSON.parse(line).provider)).toEqual(["wallet"]);
+  } finally {
+    await running.stop();
+  }
+});
+
 it("while PostgreSQL is away it is 503, never 200; when it is back the provider's next try is taken, once", async () => {
   const bodies = Array.from({ length: 20 }, (_, n) => cardBody({ id: `away-${n}` }));
   // Its connection breaks with the server.
