@@ -15,10 +15,15 @@ import { decideBatch, type Item, type Outcome } from "./decide-batch.ts";
 import { type Known, racedCode, readStatement, writeStatement } from "./inbox-statements.ts";
 
 const triesMax = 8;
+/** A batch costs what ten notifications cost: it is worth some turns of the event loop, well below a millisecond each. */
+const gatherTurnsMax = 20;
 
 const batchesOf = perRuntime(
   ({ database }) =>
-    new TenantBatches<Item, Outcome, string>((subdomain, items) => takeBatch(database, subdomain, items)),
+    new TenantBatches<Item, Outcome, string>(
+      (subdomain, items) => takeBatch(database, subdomain, items),
+      gatherTurnsMax,
+    ),
 );
 
 interface Params {

@@ -19,9 +19,16 @@ export class TenantBatches<Item, Result, Key = number> {
   /** Tenants with a statement under way, and what waits for its end. */
   readonly #waiting = new Map<Key, Waiting<Item, Result>[]>();
 
-  /** @param write one statement for all items; answers one result per item, in their order */
-  constructor(write: (key: Key, items: readonly Item[]) => Promise<readonly Result[]>) {
+  readonly #turnsMax: number;
+
+  /**
+   * @param write one statement for all items; answers one result per item, in their order
+   * @param turnsMax how many turns of the event loop a batch may wait, while each of them brings more: for statements whose
+   *   own price is that of many items
+   */
+  constructor(write: (key: Key, items: readonly Item[]) => Promise<readonly Result[]>, turnsMax = 1) {
     this.#write = write;
+    this.#turnsMax = turnsMax;
   }
 
   /** Resolves when the item is committed. */
@@ -40,13 +47,22 @@ export class TenantBatches<Item, Result, Key = number> {
 
   async #run(key: Key): Promise<void> {
     for (;;) {
-      // Requests that share a read of their sessions come here in one turn of the event loop, one after the other.
-      await immediate();
+      await this.#gather(key);
       const batch = this.#waiting.get(key)?.splice(0, itemsMax) ?? [];
       if (batch.length === 0) break;
       await this.#settle(key, batch);
     }
     this.#waiting.delete(key);
+  }
+
+  /** Requests that share a read of their sessions come here in one turn of the event loop, one after the other. */
+  async #gather(key: Key): Promise<void> {
+    for (let turn = 0, before = -1; turn < this.#turnsMax; turn++) {
+      await immediate();
+      const now = this.#waiting.get(key)?.length ?? 0;
+      if (now === before || now >= itemsMax) return;
+      before = now;
+    }
   }
 
   /**

@@ -87,6 +87,30 @@ describe("batches", () => {
     expect(written).toEqual([[7, [1, 14, 15]]]);
   });
 
+  it("one that may wait some turns goes with what they bring, and when a turn brings nothing", async () => {
+    const written: (readonly number[])[] = [];
+    const write = async (_tenantId: number, items: readonly number[]) => {
+      written.push(items);
+      return items;
+    };
+    const batches = new TenantBatches<number, number>(write, 4);
+    const answers = [batches.add(7, 0)];
+    for (let item = 1; item < 3; item++) {
+      await turn();
+      answers.push(batches.add(7, item));
+    }
+    await Promise.all(answers);
+    const endless: Promise<number>[] = [];
+    for (let item = 3; item < 12; item++) {
+      endless.push(batches.add(7, item));
+      await turn();
+    }
+    await Promise.all(endless);
+    expect(written[0]).toEqual([0, 1, 2]);
+    expect(written.length).toBeGreaterThan(2);
+    expect(written.flat()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+  });
+
   it("a statement holds a hundred at most", async () => {
     const { batches, written, end } = manual();
     const all = Promise.all(Array.from({ length: 250 }, (_, item) => batches.add(7, 1_000 + item)));

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { type Cluster, type Gateway, startCluster } from "../support/cluster.ts";
 import { describeWithNats } from "../support/describe-with-nats.ts";
 import { cardBody, cardSignature, paymentSettings, walletBody } from "../support/notifications.ts";
-import { eventually, type RunningProcess } from "../support/service.ts";
+import { type Answer, eventually, type RunningProcess } from "../support/service.ts";
 
 let cluster: Cluster;
 let gateways: Gateway[];
@@ -15,6 +15,11 @@ const card = (gateway: Gateway, body: string) =>
     body: Buffer.from(body),
     headers: { "provider-signature": cardSignature(body) },
   });
+const wallet = async (gateway: number, body: string): Promise<Answer> => {
+  const answer = await gateways[gateway]?.call("POST", "/webhooks/wallet-provider", { body });
+  if (answer === undefined) throw new Error("no such gateway");
+  return answer;
+};
 const count = async (text: string): Promise<number> =>
   (await cluster.database.owner.query(text)).rows[0].count;
 
@@ -47,12 +52,10 @@ describeWithNats("two gateways and two processes of services", () => {
       }),
     );
     const answers = await Promise.all(
-      Array.from({ length: 100 }, (_, n) =>
-        gateways[n % 2]?.call("POST", "/webhooks/wallet-provider", { body: bodies[n % 10] }),
-      ),
+      Array.from({ length: 100 }, (_, n) => wallet(n % 2, bodies[n % 10] ?? "")),
     );
-    expect(answers.map((answer) => answer?.status)).toEqual(answers.map(() => 200));
-    expect(answers.filter((answer) => answer?.body.duplicate === false)).toHaveLength(10);
+    expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => 200));
+    expect(answers.filter((answer) => answer.body.duplicate === false)).toHaveLength(10);
     const { rows } = await cluster.database.owner.query(
       "select * from payments where payment_id = 'pay-race'",
     );
