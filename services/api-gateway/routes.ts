@@ -13,6 +13,7 @@ import { tenantsContract } from "../tenants/tenants.contract.ts";
 import { accountsContract } from "../users/accounts.contract.ts";
 import { preferencesContract } from "../users/preferences.contract.ts";
 import { usersContract } from "../users/users.contract.ts";
+import { webhooksContract } from "../webhooks/webhooks.contract.ts";
 
 export const contracts = {
   ...auditContract,
@@ -27,6 +28,7 @@ export const contracts = {
   ...accountsContract,
   ...preferencesContract,
   ...usersContract,
+  ...webhooksContract,
 } as const;
 
 export type ActionName = keyof typeof contracts;
@@ -106,6 +108,13 @@ const groups: Record<string, readonly Row[]> = {
   Encryption: [
     ["POST", "/api/admin/encryption/rotate", "crypto.rotate", 200],
     ["GET", "/api/admin/encryption/status", "crypto.status", 200],
+  ],
+  Webhooks: [
+    ["GET", "/api/webhooks", "webhooks.list", 200],
+    ["POST", "/api/webhooks/register", "webhooks.register", 201],
+    ["GET", "/api/webhooks/event-types", "webhooks.event_types", 200],
+    ["PUT", "/api/webhooks/{webhook_id}", "webhooks.update", 200],
+    ["DELETE", "/api/webhooks/{webhook_id}", "webhooks.remove", 204],
   ],
   Health: [["GET", "/api/admin/health", "health.report", 200]],
 };

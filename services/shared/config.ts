@@ -11,8 +11,15 @@ import type { Setting } from "./settings/entry.ts";
 import { cacheSettings } from "./settings/cache.ts";
 import { keySettings } from "./settings/keys.ts";
 import { runtimeSettings } from "./settings/runtime.ts";
+import { webhookSettings } from "./settings/webhooks.ts";
 
-const settings = { ...runtimeSettings, ...accountSettings, ...keySettings, ...cacheSettings };
+const settings = {
+  ...runtimeSettings,
+  ...accountSettings,
+  ...keySettings,
+  ...cacheSettings,
+  ...webhookSettings,
+};
 
 type ValueOf<S> = S extends Setting<infer T> ? T : never;
 

@@ -1,4 +1,5 @@
-// The kinds of events a change may leave in the outbox, as subscribers name them.
+// The kinds of events a change may leave in the outbox, as subscribers name them. Some are told by parts of the service
+// that are not built yet: subscribing to them is fine, they just do not happen.
 
 export const eventKinds = [
   "user.created",
@@ -15,7 +16,17 @@ export const eventKinds = [
   "patient.updated",
   "patient.deleted",
   "record.created",
+  "backup.succeeded",
+  "backup.failed",
+  "restore.succeeded",
+  "restore.failed",
   "encryption.rotated",
+  "payment.succeeded",
+  "payment.failed",
+  "payment.refunded",
+  "webhook.disabled",
+  "fix.applied",
+  "fix.failed",
 ] as const;
 
 export type EventKind = (typeof eventKinds)[number];

@@ -27,14 +27,22 @@ const ours = [
   "GET /api/patients",
   "GET /api/patients/{patient_id}",
   "GET /api/patients/{patient_id}/records",
+  "GET /api/webhooks/event-types",
   "POST /api/auth/logout",
   "POST /api/auth/reset-password",
   "POST /api/patients",
   "POST /api/patients/{patient_id}/records",
   "PUT /api/patients/{patient_id}",
 ];
-/** Of section 4.11, which is built in part. */
-const single = ["GET /api/admin/health", "POST /api/admin/encryption/rotate"];
+/** Of sections that are built in part. */
+const single = [
+  "GET /api/admin/health",
+  "POST /api/admin/encryption/rotate",
+  "GET /api/webhooks",
+  "POST /api/webhooks/register",
+  "PUT /api/webhooks/{webhook_id}",
+  "DELETE /api/webhooks/{webhook_id}",
+];
 
 const keyOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
 const routeOf = new Map<string, Route>(routes.map((route) => [keyOf(route), route]));

@@ -109,6 +109,12 @@ const drafts: Readonly<Record<string, Draw>> = {
     body: { patient_ids: [await rows.patient(own.id)] },
   }),
   "POST /api/admin/encryption/rotate": async () => ({ body: { new_key: "too short" } }),
+  "POST /api/webhooks/register": async () => ({ body: webhookBody }),
+  "PUT /api/webhooks/{webhook_id}": async (rows, own) => ({
+    ...(await webhookDraft(rows, own)),
+    body: { events: ["restore.failed"] },
+  }),
+  "DELETE /api/webhooks/{webhook_id}": webhookDraft,
   "POST /api/patients": async (rows) => ({
     body: { record_number: `N-${rows.unique()}`, full_name: "New Patient" },
   }),
@@ -124,6 +130,13 @@ const drafts: Readonly<Record<string, Draw>> = {
     body: { kind: "visit", body: rows.unique() },
   }),
 };
+
+/** Of events that the walk does not make, so that nothing happens in the background. */
+const webhookBody = { url: "https://93.184.215.14/hook", events: ["restore.succeeded"] };
+
+async function webhookDraft(rows: Rows, own: Tenant): Promise<Partial<Draft>> {
+  return { path: { webhook_id: await rows.webhook(own.id) } };
+}
 
 async function patientDraft(rows: Rows, own: Tenant): Promise<Partial<Draft>> {
   return { path: { patient_id: await rows.patient(own.id) } };
@@ -183,6 +196,7 @@ async function valueOf(
   if (id.of === "department") return tenant === undefined ? neverId : rows.department(tenant.id);
   if (id.of === "user") return tenant === undefined ? neverId : (await rows.user(tenant.id)).id;
   if (id.of === "patient") return tenant === undefined ? neverId : rows.patient(tenant.id);
+  if (id.of === "webhook") return tenant === undefined ? neverId : rows.webhook(tenant.id);
   if (id.of === "subdomain") return tenant?.subdomain ?? "never-was";
   const mail = operation.includes("reset") ? "reset_password" : "verify_email";
   return tenant === undefined ? "A".repeat(43) : rows.mailToken(tenant.id, mail);
@@ -197,10 +211,17 @@ async function moveAccount(rows: Rows, draft: Draft, tenant: Tenant): Promise<vo
 /** Ids that mean something elsewhere, under the names they have there. */
 async function foreignIds(rows: Rows, tenant: Tenant | undefined): Promise<Values> {
   if (tenant === undefined)
-    return { tenant_id: neverId, user_id: neverId, dept_id: neverId, patient_id: neverId };
+    return {
+      tenant_id: neverId,
+      user_id: neverId,
+      dept_id: neverId,
+      patient_id: neverId,
+      webhook_id: neverId,
+    };
   const user = await rows.user(tenant.id);
   const [dept_id, patient_id] = [await rows.department(tenant.id), await rows.patient(tenant.id)];
-  return { tenant_id: tenant.id, user_id: user.id, id: user.id, dept_id, patient_id };
+  const webhook_id = await rows.webhook(tenant.id);
+  return { tenant_id: tenant.id, user_id: user.id, id: user.id, dept_id, patient_id, webhook_id };
 }
 
 /** Where a cell's rows come from: new ones for each cell, or the same ones for all. */
@@ -223,6 +244,10 @@ export class Rows {
 
   patient(tenantId: number): Promise<number> {
     return this.#row(`patient ${tenantId}`, () => this.world.addPatient(tenantId));
+  }
+
+  webhook(tenantId: number): Promise<number> {
+    return this.#row(`webhook ${tenantId}`, () => this.world.addWebhook(tenantId));
   }
 
   tenant(kind: "other" | "inactive"): Promise<Tenant> {

@@ -42,7 +42,7 @@ type Purpose =
 export interface Id {
   place: "path" | "query" | "body";
   name: string;
-  of: "tenant" | "department" | "user" | "patient" | "subdomain" | "token";
+  of: "tenant" | "department" | "user" | "patient" | "webhook" | "subdomain" | "token";
   purpose: Purpose;
 }
 
@@ -81,6 +81,13 @@ const ofPatients = (success: number, ...ids: Id[]): Rule => ({
   ownTenantOnly: true,
 });
 const patient = path("patient_id", "patient");
+
+/** Always of the caller's tenant, whoever administers. */
+const ofWebhooks = (success: number, ...ids: Id[]): Rule => ({
+  ...rule(administrators, success, ...ids),
+  ownTenantOnly: true,
+});
+const webhook = path("webhook_id", "webhook");
 
 export const rules: Readonly<Record<string, Rule>> = {
   "GET /api/auth/departments": rule("anyone", 200, subdomain("query", "subdomain to join")),
@@ -134,6 +141,11 @@ export const rules: Readonly<Record<string, Rule>> = {
   // The walk sends a key that is none: whoever may rotate is told so. One rotation would refuse all others for a minute.
   "POST /api/admin/encryption/rotate": rule(superadmin, 422),
   "GET /api/admin/encryption/status": rule(superadmin, 200),
+  "GET /api/webhooks": ofWebhooks(200),
+  "GET /api/webhooks/event-types": ofWebhooks(200),
+  "POST /api/webhooks/register": ofWebhooks(201),
+  "PUT /api/webhooks/{webhook_id}": ofWebhooks(200, webhook),
+  "DELETE /api/webhooks/{webhook_id}": ofWebhooks(204, webhook),
   "GET /api/patients": ofPatients(200),
   "POST /api/patients": ofPatients(201, department),
   "GET /api/patients/{patient_id}": ofPatients(200, patient),
@@ -149,6 +161,7 @@ export const ours: ReadonlySet<string> = new Set([
   "POST /api/auth/reset-password",
   "GET /api/admin/audit/verify",
   "GET /api/admin/encryption/status",
+  "GET /api/webhooks/event-types",
   "GET /api/patients",
   "POST /api/patients",
   "GET /api/patients/{patient_id}",
