@@ -1,7 +1,7 @@
 // fan_out_queue: events that have not become deliveries yet, put there with the event by the database itself, whoever
 //   writes it, and only when somebody of the tenant is told of anything: nobody else's changes pay for it. Events commit
 //   out of the order of their ids, so a row each, and not "all up to this id". A row dies when its deliveries are made.
-// There is no NOTIFY: it would make all commits queue for one lock. Workers of the same process are told, others look.
+// There is no NOTIFY: it would make all commits queue for one lock. Workers look four times a second.
 export const fanOut = `
 create table fan_out_queue (
   tenant_id integer not null references tenants on delete cascade,

@@ -1,18 +1,27 @@
 // Webhooks: who of a tenant is told of which events, and the telling.
 // Life cycle: registered → changed, switched off and on → deleted, its secret at once, its log by and by.
-// Promises: secrets are at rest only sealed, and shown once when made here; nothing is ever sent to an address that is
-// not public, unless an operator allows it.
-import type { ServiceSchema } from "moleculer";
+// Promises: secrets are at rest only sealed, and shown once when made here; every event is told at least once to each
+// webhook that asked for it, always under the same id, or its delivery ends as failed or canceled; nothing is ever sent to
+// an address that is not public, unless an operator allows it.
+import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { jobs } from "../../mixins/jobs.ts";
-import { implement } from "../shared/bus.ts";
+import { implement, runtimeOf } from "../shared/bus.ts";
+import { DeliveryWorker } from "../shared/deliveries/delivery-worker.ts";
+import { outboundOf } from "../shared/outbound/outbound-of.ts";
 import { cancelDeliveries } from "./cancel-deliveries.ts";
 import { removeWebhook, updateWebhook } from "./change-webhook.ts";
+import type { OpenEndpoint } from "./open-endpoints.ts";
 import { listEventTypes, listWebhooks } from "./own-webhooks.ts";
 import { registerWebhook } from "./register-webhook.ts";
+import { webhookChannel } from "./webhook-channel.ts";
 import { webhooksContract } from "./webhooks.contract.ts";
 
-const webhooks: ServiceSchema = {
+interface WebhooksService extends Service {
+  worker?: DeliveryWorker<OpenEndpoint>;
+}
+
+const webhooks: ServiceSchema<object, object, object, WebhooksService> = {
   name: "webhooks",
   mixins: [database(), jobs({ tasks: { "webhooks.cancel": cancelDeliveries } })],
   actions: implement(webhooksContract, {
@@ -22,6 +31,15 @@ const webhooks: ServiceSchema = {
     "webhooks.remove": removeWebhook,
     "webhooks.event_types": listEventTypes,
   }),
+  async started(this: WebhooksService): Promise<void> {
+    const runtime = runtimeOf(this);
+    this.worker = new DeliveryWorker(runtime, webhookChannel(this.broker, runtime));
+    this.worker.start();
+  },
+  async stopped(this: WebhooksService): Promise<void> {
+    await this.worker?.stop();
+    outboundOf(runtimeOf(this)).close();
+  },
 };
 
 export default webhooks;

@@ -156,7 +156,7 @@ export class World {
     const keys = await this.#keyring.of(tenantId);
     await this.sql(
       `update delivery_targets set deleted_at = now(), is_active = false where tenant_id = $1 and deleted_at is null
-         and id in (select id from delivery_targets where tenant_id = $1 and deleted_at is null order by id desc offset 40)`,
+         and id in (select id from delivery_targets where tenant_id = $1 and deleted_at is null order by id desc offset 20)`,
       [tenantId],
     );
     const { id } = await this.one<{ id: number }>(
