@@ -13,6 +13,7 @@ import { tenantsContract } from "../tenants/tenants.contract.ts";
 import { accountsContract } from "../users/accounts.contract.ts";
 import { preferencesContract } from "../users/preferences.contract.ts";
 import { usersContract } from "../users/users.contract.ts";
+import { deliveriesContract } from "../webhooks/deliveries.contract.ts";
 import { webhooksContract } from "../webhooks/webhooks.contract.ts";
 
 export const contracts = {
@@ -29,6 +30,7 @@ export const contracts = {
   ...preferencesContract,
   ...usersContract,
   ...webhooksContract,
+  ...deliveriesContract,
 } as const;
 
 export type ActionName = keyof typeof contracts;
@@ -115,6 +117,10 @@ const groups: Record<string, readonly Row[]> = {
     ["GET", "/api/webhooks/event-types", "webhooks.event_types", 200],
     ["PUT", "/api/webhooks/{webhook_id}", "webhooks.update", 200],
     ["DELETE", "/api/webhooks/{webhook_id}", "webhooks.remove", 204],
+    ["POST", "/api/webhooks/{webhook_id}/test", "webhooks.test", 200],
+    ["GET", "/api/webhooks/{webhook_id}/deliveries", "webhooks.deliveries", 200],
+    ["POST", "/api/webhooks/{webhook_id}/deliveries/{delivery_id}/resend", "webhooks.resend", 202],
+    ["POST", "/api/webhooks/{webhook_id}/recover", "webhooks.recover", 202],
   ],
   Health: [["GET", "/api/admin/health", "health.report", 200]],
 };

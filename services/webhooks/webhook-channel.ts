@@ -7,6 +7,7 @@ import type { Channel, Outcome } from "../shared/deliveries/channel.ts";
 import { outboundOf } from "../shared/outbound/outbound-of.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { disableWebhook } from "./disable-webhook.ts";
+import { messageId } from "./message-id.ts";
 import { type OpenEndpoint, openEndpoints } from "./open-endpoints.ts";
 import { postEvent } from "./post-event.ts";
 
@@ -23,9 +24,6 @@ export function webhookChannel(broker: ServiceBroker, runtime: Runtime): Channel
     recorded: (outcomes) => followUp(runtime.database, outcomes),
   };
 }
-
-/** How receivers and the API's clients know a delivery. */
-export const messageId = (id: string) => `msg_${id.replaceAll("-", "")}`;
 
 interface Record {
   endpoint: OpenEndpoint;

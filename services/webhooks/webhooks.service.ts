@@ -11,9 +11,15 @@ import { DeliveryWorker } from "../shared/deliveries/delivery-worker.ts";
 import { outboundOf } from "../shared/outbound/outbound-of.ts";
 import { cancelDeliveries } from "./cancel-deliveries.ts";
 import { removeWebhook, updateWebhook } from "./change-webhook.ts";
+import { deliveriesContract } from "./deliveries.contract.ts";
+import { listDeliveries } from "./list-deliveries.ts";
 import type { OpenEndpoint } from "./open-endpoints.ts";
 import { listEventTypes, listWebhooks } from "./own-webhooks.ts";
+import { recoverMissed } from "./recover-deliveries.ts";
 import { registerWebhook } from "./register-webhook.ts";
+import { recoverDeliveries, resendDelivery } from "./resend.ts";
+import { sweepDeliveries } from "./sweep.ts";
+import { testWebhook } from "./test-webhook.ts";
 import { webhookChannel } from "./webhook-channel.ts";
 import { webhooksContract } from "./webhooks.contract.ts";
 
@@ -23,14 +29,31 @@ interface WebhooksService extends Service {
 
 const webhooks: ServiceSchema<object, object, object, WebhooksService> = {
   name: "webhooks",
-  mixins: [database(), jobs({ tasks: { "webhooks.cancel": cancelDeliveries } })],
-  actions: implement(webhooksContract, {
-    "webhooks.list": listWebhooks,
-    "webhooks.register": registerWebhook,
-    "webhooks.update": updateWebhook,
-    "webhooks.remove": removeWebhook,
-    "webhooks.event_types": listEventTypes,
-  }),
+  mixins: [
+    database(),
+    jobs({
+      tasks: {
+        "webhooks.cancel": cancelDeliveries,
+        "webhooks.recover": recoverMissed,
+        "webhooks.sweep": sweepDeliveries,
+      },
+      schedules: { "webhooks.sweep": "17 1 * * *" },
+    }),
+  ],
+  actions: implement(
+    { ...webhooksContract, ...deliveriesContract },
+    {
+      "webhooks.list": listWebhooks,
+      "webhooks.register": registerWebhook,
+      "webhooks.update": updateWebhook,
+      "webhooks.remove": removeWebhook,
+      "webhooks.event_types": listEventTypes,
+      "webhooks.test": testWebhook,
+      "webhooks.deliveries": listDeliveries,
+      "webhooks.resend": resendDelivery,
+      "webhooks.recover": recoverDeliveries,
+    },
+  ),
   async started(this: WebhooksService): Promise<void> {
     const runtime = runtimeOf(this);
     this.worker = new DeliveryWorker(runtime, webhookChannel(this.broker, runtime));

@@ -4,7 +4,16 @@
 import type { Route } from "../../services/api-gateway/routes.ts";
 import { callers, type CallerName, type Expected, expected, type Id, roleOf, type Rule } from "./rules.ts";
 import type { WireRequest } from "./wire.ts";
-import { type Kind, kinds, neverId, type Person, password, type Tenant, type World } from "./world.ts";
+import {
+  deliveryIdOf,
+  type Kind,
+  kinds,
+  neverId,
+  type Person,
+  password,
+  type Tenant,
+  type World,
+} from "./world.ts";
 
 export interface Cell {
   name: string;
@@ -109,12 +118,22 @@ const drafts: Readonly<Record<string, Draw>> = {
     body: { patient_ids: [await rows.patient(own.id)] },
   }),
   "POST /api/admin/encryption/rotate": async () => ({ body: { new_key: "too short" } }),
-  "POST /api/webhooks/register": async () => ({ body: webhookBody }),
+  "POST /api/webhooks/register": async (rows, own) => {
+    await rows.world.makeRoomForWebhooks(own.id);
+    return { body: webhookBody };
+  },
   "PUT /api/webhooks/{webhook_id}": async (rows, own) => ({
     ...(await webhookDraft(rows, own)),
     body: { events: ["restore.failed"] },
   }),
   "DELETE /api/webhooks/{webhook_id}": webhookDraft,
+  "POST /api/webhooks/{webhook_id}/test": webhookDraft,
+  "GET /api/webhooks/{webhook_id}/deliveries": webhookDraft,
+  "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/resend": webhookDraft,
+  "POST /api/webhooks/{webhook_id}/recover": async (rows, own) => ({
+    ...(await webhookDraft(rows, own)),
+    body: { since: "2026-01-01" },
+  }),
   "POST /api/patients": async (rows) => ({
     body: { record_number: `N-${rows.unique()}`, full_name: "New Patient" },
   }),
@@ -164,6 +183,7 @@ export async function requestOf(rows: Rows, route: Route, cell: Cell): Promise<W
   if (id === undefined) Object.assign(draft[place], await foreignIds(rows, tenant));
   else draft[place][id.name] = await valueOf(rows, cell, id, tenant, operation);
   if (id?.of === "subdomain" && tenant !== undefined) await moveAccount(rows, draft, tenant);
+  if ("webhook_id" in draft.path) draft.path.delivery_id = deliveryIdOf(Number(draft.path.webhook_id));
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => String(draft.path[name]));
   const query = new URLSearchParams(
     Object.entries(draft.query).map(([name, value]): [string, string] => [name, String(value)]),
@@ -247,7 +267,9 @@ export class Rows {
   }
 
   webhook(tenantId: number): Promise<number> {
-    return this.#row(`webhook ${tenantId}`, () => this.world.addWebhook(tenantId));
+    return this.#row(`webhook ${tenantId}`, () =>
+      this.world.addWebhook(tenantId, this.#shared !== undefined),
+    );
   }
 
   tenant(kind: "other" | "inactive"): Promise<Tenant> {

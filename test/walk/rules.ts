@@ -146,6 +146,10 @@ export const rules: Readonly<Record<string, Rule>> = {
   "POST /api/webhooks/register": ofWebhooks(201),
   "PUT /api/webhooks/{webhook_id}": ofWebhooks(200, webhook),
   "DELETE /api/webhooks/{webhook_id}": ofWebhooks(204, webhook),
+  "POST /api/webhooks/{webhook_id}/test": ofWebhooks(200, webhook),
+  "GET /api/webhooks/{webhook_id}/deliveries": ofWebhooks(200, webhook),
+  "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/resend": ofWebhooks(202, webhook),
+  "POST /api/webhooks/{webhook_id}/recover": ofWebhooks(202, webhook),
   "GET /api/patients": ofPatients(200),
   "POST /api/patients": ofPatients(201, department),
   "GET /api/patients/{patient_id}": ofPatients(200, patient),
@@ -162,6 +166,9 @@ export const ours: ReadonlySet<string> = new Set([
   "GET /api/admin/audit/verify",
   "GET /api/admin/encryption/status",
   "GET /api/webhooks/event-types",
+  "GET /api/webhooks/{webhook_id}/deliveries",
+  "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/resend",
+  "POST /api/webhooks/{webhook_id}/recover",
   "GET /api/patients",
   "POST /api/patients",
   "GET /api/patients/{patient_id}",
@@ -172,7 +179,16 @@ export const ours: ReadonlySet<string> = new Set([
 ]);
 
 /** The sections of the interface that must be there by now. */
-export const sectionsDue: ReadonlySet<string> = new Set(["4.2", "4.3", "4.5", "4.6", "4.7", "4.8", "4.10"]);
+export const sectionsDue: ReadonlySet<string> = new Set([
+  "4.2",
+  "4.3",
+  "4.5",
+  "4.6",
+  "4.7",
+  "4.8",
+  "4.10",
+  "4.12",
+]);
 
 export function roleOf(caller: CallerName): Role | undefined {
   return caller === "anonymous" || caller === "expired" || caller === "blocked" ? undefined : caller;

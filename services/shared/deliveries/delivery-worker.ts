@@ -154,10 +154,10 @@ export class DeliveryWorker<Settings> {
 
   async #write(batch: readonly Done<Settings>[]): Promise<void> {
     await writeResults(this.#runtime.database, batch);
-    for (const { lane, delivery } of batch) lane.busy.delete(delivery.id);
     await this.#channel.recorded?.(batch).catch((error: unknown) => {
       this.#runtime.log.warn({ err: error }, "what follows from deliveries was left out");
     });
+    for (const { lane, delivery } of batch) lane.busy.delete(delivery.id);
   }
 
   async #sleep(ms: number): Promise<void> {

@@ -1,6 +1,7 @@
 // Events become deliveries: one for every target of the tenant that asked for the kind and was there before the event.
 // One tenant at a time per process and one process at a time per tenant, so that a target's numbers follow its events; one
 // statement does all of a batch, so a crash leaves the queue as it was.
+import type { Change } from "../database/change.ts";
 import type { Database } from "../database/database.ts";
 import { platform } from "../database/scope.ts";
 
@@ -39,9 +40,15 @@ const fanOutText = `with held as (select pg_try_advisory_xact_lock(${lockClass},
     select $1, m.target_id, m.id, b.before + m.place, m.kind, m.payload, m.created_at,
       clock_timestamp() + make_interval(secs => $2)
     from matched m join bumped b on b.id = m.target_id order by m.id
+    on conflict (tenant_id, target_id, event_id) do nothing
   ), gone as (
     delete from fan_out_queue q using due where q.tenant_id = $1 and q.event_id = due.event_id
   ) select (select count(*)::integer from due) as events`;
+
+/** Keeps the fan-out of a tenant waiting until the change is committed. */
+export async function holdFanOut(change: Change, tenantId: number): Promise<void> {
+  await change.execute(`select pg_advisory_xact_lock(${lockClass}, ?)`, [tenantId]);
+}
 
 /** @param firstWaitSeconds before a delivery's first try. @returns whether there may be more */
 export async function fanOut(database: Database, firstWaitSeconds: number): Promise<boolean> {

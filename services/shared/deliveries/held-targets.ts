@@ -5,7 +5,7 @@ import { lease, lost, release, renew, settle } from "./leases.ts";
 import { Turns } from "./turns.ts";
 
 const targetsMax = 500;
-const renewEveryMs = 5_000;
+const renewEveryMs = 3_000;
 
 export class HeldTargets<Settings> {
   readonly turns = new Turns<Settings>();

@@ -7,8 +7,8 @@ const slotsMax = 10;
 /** For one that has only failed for a while: it may be hanging, and would hold ten connections for nothing. */
 const slotsOfFailing = 2;
 const failuresUntilSlow = 10;
-/** A try takes 15 s at most; it must be over before another worker may begin. */
-const leaseMsNeeded = 17_000;
+/** A worker that could not renew its leases for so long starts nothing more: soon another may. */
+const leaseMsNeeded = 5_000;
 
 export class Lane<Settings> implements TargetRef {
   readonly tenantId: number;

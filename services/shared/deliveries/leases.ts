@@ -1,10 +1,10 @@
-// Who may speak to a target: the worker that holds its lease, for half a minute at a time by the database's clock. A
+// Who may speak to a target: the worker that holds its lease, for a quarter of a minute at a time by the database's clock. A
 // worker that died is followed by another when the lease has run out. No statement here waits for a row that somebody else
 // holds, so none can be part of a deadlock.
 import type { Database } from "../database/database.ts";
 import { platform } from "../database/scope.ts";
 
-export const leaseSeconds = 30;
+export const leaseSeconds = 15;
 
 export interface Leased {
   id: number;
