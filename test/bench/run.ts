@@ -11,6 +11,7 @@ import { rotation } from "./parts/rotation.ts";
 import { sealing } from "./parts/sealing.ts";
 import { signIn } from "./parts/sign-in.ts";
 import { startUp } from "./parts/start-up.ts";
+import { webhooks } from "./parts/webhooks.ts";
 import { say, summary } from "./report.ts";
 import { Stage } from "./stage.ts";
 
@@ -24,6 +25,7 @@ const parts: Record<string, (stage: Stage) => Promise<void>> = {
   policies,
   sealing,
   rotation,
+  webhooks,
   hundred,
   million,
 };
