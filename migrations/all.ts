@@ -3,6 +3,7 @@ import { Foundation } from "./0001-foundation.ts";
 import { Patients } from "./0002-patients.ts";
 import { Rotation } from "./0003-rotation.ts";
 import { Cache } from "./0004-cache.ts";
+import { Webhooks } from "./0005-webhooks.ts";
 import { Payments } from "./0006-payments.ts";
 import { Search } from "./0007-search.ts";
 
@@ -11,6 +12,7 @@ export const migrations = [
   { name: "0002-patients", class: Patients },
   { name: "0003-rotation", class: Rotation },
   { name: "0004-cache", class: Cache },
+  { name: "0005-webhooks", class: Webhooks },
   { name: "0006-payments", class: Payments },
   { name: "0007-search", class: Search },
 ];

@@ -14,6 +14,8 @@ import { tenantsContract } from "../tenants/tenants.contract.ts";
 import { accountsContract } from "../users/accounts.contract.ts";
 import { preferencesContract } from "../users/preferences.contract.ts";
 import { usersContract } from "../users/users.contract.ts";
+import { deliveriesContract } from "../webhooks/deliveries.contract.ts";
+import { webhooksContract } from "../webhooks/webhooks.contract.ts";
 
 export const contracts = {
   ...auditContract,
@@ -29,6 +31,8 @@ export const contracts = {
   ...accountsContract,
   ...preferencesContract,
   ...usersContract,
+  ...webhooksContract,
+  ...deliveriesContract,
 } as const;
 
 export type ActionName = keyof typeof contracts;
@@ -113,6 +117,17 @@ const groups: Record<string, readonly Row[]> = {
     ["POST", "/webhooks/card-provider", "payments.take_card", 200],
     ["POST", "/webhooks/wallet-provider", "payments.take_wallet", 200],
     ["GET", "/api/admin/payments", "payments.list", 200],
+  ],
+  Webhooks: [
+    ["GET", "/api/webhooks", "webhooks.list", 200],
+    ["POST", "/api/webhooks/register", "webhooks.register", 201],
+    ["GET", "/api/webhooks/event-types", "webhooks.event_types", 200],
+    ["PUT", "/api/webhooks/{webhook_id}", "webhooks.update", 200],
+    ["DELETE", "/api/webhooks/{webhook_id}", "webhooks.remove", 204],
+    ["POST", "/api/webhooks/{webhook_id}/test", "webhooks.test", 200],
+    ["GET", "/api/webhooks/{webhook_id}/deliveries", "webhooks.deliveries", 200],
+    ["POST", "/api/webhooks/{webhook_id}/deliveries/{delivery_id}/resend", "webhooks.resend", 202],
+    ["POST", "/api/webhooks/{webhook_id}/recover", "webhooks.recover", 202],
   ],
   Health: [["GET", "/api/admin/health", "health.report", 200]],
 };

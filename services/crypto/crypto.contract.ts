@@ -73,7 +73,7 @@ export const cryptoContract = {
   "crypto.keys": {
     summary: "A tenant's usable keys, unwrapped; made when there are none, or when one is worn.",
     audits: "encryption.keys",
-    access: onlyServices("patients"),
+    access: onlyServices("patients", "webhooks"),
     body: { tenant_id: id(), worn_key_id: optional(nullable(id())) },
     result: object({
       keys: listOf(

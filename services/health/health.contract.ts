@@ -21,6 +21,9 @@ export const healthContract = {
         users_count: integer(),
         departments_count: integer(),
         patients_count: integer(),
+        webhooks_count: integer(),
+        pending_deliveries: integer(),
+        failed_deliveries: integer({ description: "Of the last 90 days" }),
         key_version: nullable(integer()),
         rotation: nullable(
           object({

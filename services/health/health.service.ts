@@ -18,6 +18,9 @@ interface Counts {
   users: number;
   departments: number;
   patients: number;
+  webhooks: number;
+  pending: number;
+  failed: number;
 }
 
 async function report(call: Call<unknown>): Promise<Report> {
@@ -30,7 +33,11 @@ async function report(call: Call<unknown>): Promise<Report> {
       (select count(*)::integer from departments
         where tenant_id in (select id from tenants where deleted_at is null)) as departments,
       (select count(*)::integer from patients where deleted_at is null
-        and tenant_id in (select id from tenants where deleted_at is null)) as patients`,
+        and tenant_id in (select id from tenants where deleted_at is null)) as patients,
+      (select count(*)::integer from delivery_targets where channel = 'webhook' and deleted_at is null
+        and tenant_id in (select id from tenants where deleted_at is null)) as webhooks,
+      (select count(*)::integer from deliveries where state = 'pending') as pending,
+      (select count(*)::integer from deliveries where state = 'failed') as failed`,
     values: [],
   });
   // Which master key is in use is the installation's affair, and no tenant's secret.
@@ -56,6 +63,9 @@ async function report(call: Call<unknown>): Promise<Report> {
     users_count: counts?.users ?? 0,
     departments_count: counts?.departments ?? 0,
     patients_count: counts?.patients ?? 0,
+    webhooks_count: counts?.webhooks ?? 0,
+    pending_deliveries: counts?.pending ?? 0,
+    failed_deliveries: counts?.failed ?? 0,
     key_version: key?.version ?? null,
     rotation: key?.rotation ?? null,
     version,

@@ -52,6 +52,22 @@ function notice(kind: keyof typeof notices) {
   };
 }
 
+async function webhookDisabled(this: MailService, payload: unknown): Promise<void> {
+  const {
+    user_id,
+    webhook_id: webhookId,
+    reason,
+  } = payload as {
+    user_id: number;
+    webhook_id: number;
+    reason: "gone" | "failing";
+  };
+  const addressee = await callAs(this.broker, "mail", "accounts.recipient", { user_id });
+  if (addressee === null) return;
+  const letter = templates.webhookDisabled(siteOf(this), recipientOf(addressee), webhookId, reason);
+  await post(this, addressee, letter);
+}
+
 async function post(service: MailService, { to }: Addressee, letter: Letter): Promise<void> {
   try {
     await mailerOf(service.runtime).send({ to, ...letter });
@@ -81,6 +97,7 @@ const mail: ServiceSchema<object, object, object, MailService> = {
         "mail.reset_password": tokenMail("reset_password"),
         "mail.password_changed": notice("password_changed"),
         "mail.account_approved": notice("account_approved"),
+        "mail.webhook_disabled": webhookDisabled,
       },
       concurrentMax: 4,
     }),

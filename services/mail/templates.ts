@@ -78,6 +78,31 @@ export function accountApproved(site: Site, recipient: Recipient): Letter {
   );
 }
 
+/** Names the webhook by its number: addresses carry tokens. */
+export function webhookDisabled(
+  site: Site,
+  recipient: Recipient,
+  webhookId: number,
+  reason: "gone" | "failing",
+): Letter {
+  const why = {
+    gone: "Its receiver answered that it is gone for good (410).",
+    failing: "For five days every delivery to it failed.",
+  };
+  return letter(
+    `Webhook ${webhookId} was switched off`,
+    [
+      greeting(recipient),
+      `Webhook ${webhookId} of ${tenant(recipient)} was switched off. ${why[reason]}`,
+      "When its receiver is well again, switch it on:",
+      { code: `PUT ${site.publicUrl}/api/webhooks/${webhookId}\n{"is_active":true}` },
+      "What it missed meanwhile can be sent again:",
+      { code: `POST ${site.publicUrl}/api/webhooks/${webhookId}/recover\n{"since":"..."}` },
+    ],
+    site.operator,
+  );
+}
+
 const plainName = /^[\p{L}\p{M}'’-]{1,40}\.?(?: [\p{L}\p{M}'’-]{1,40}\.?){0,5}$/u;
 
 function greeting({ fullName }: Recipient): string {

@@ -12,6 +12,7 @@ import { cacheSettings } from "./settings/cache.ts";
 import { keySettings } from "./settings/keys.ts";
 import { paymentSettings } from "./settings/payments.ts";
 import { runtimeSettings } from "./settings/runtime.ts";
+import { webhookSettings } from "./settings/webhooks.ts";
 
 const settings = {
   ...runtimeSettings,
@@ -19,6 +20,7 @@ const settings = {
   ...keySettings,
   ...cacheSettings,
   ...paymentSettings,
+  ...webhookSettings,
 };
 
 type ValueOf<S> = S extends Setting<infer T> ? T : never;

@@ -15,6 +15,7 @@ import { rotationPace } from "./parts/rotation-pace.ts";
 import { sealing } from "./parts/sealing.ts";
 import { signIn } from "./parts/sign-in.ts";
 import { startUp } from "./parts/start-up.ts";
+import { webhooks } from "./parts/webhooks.ts";
 import { say, summary } from "./report.ts";
 import { Stage } from "./stage.ts";
 
@@ -32,6 +33,7 @@ const parts: Record<string, (stage: Stage) => Promise<void>> = {
   cache,
   rotation,
   "rotation-pace": rotationPace,
+  webhooks,
   hundred,
   million,
 };

@@ -52,6 +52,12 @@ const payment = (fields: string) =>
 const record = (fields: string) =>
   `insert into patient_records (tenant_id, patient_id, author_id, kind, body) values (${fields}, 'visit', '-')`;
 
+const webhookTarget = (fields: string) =>
+  `insert into delivery_targets (tenant_id, channel, events) values (${fields})`;
+const delivery = (fields: string) =>
+  `insert into deliveries (tenant_id, target_id, event_id, seq, kind, payload, occurred_at, due_at)
+   select ${fields}, 'user.created', '{}', now(), now() from delivery_targets t where t.tenant_id = :our`;
+
 const statements: [rule: string, as: As, sql: string, code: Code][] = [
   [
     "a user in a foreign department",
@@ -319,6 +325,40 @@ const statements: [rule: string, as: As, sql: string, code: Code][] = [
     "platform",
     "update payment_notifications set body_hash = '-'",
     check,
+  ],
+  ["a target in another tenant", "tenant", webhookTarget(":their, 'webhook', '{*}'"), forbidden],
+  ["a target on no known channel", "tenant", webhookTarget(":our, 'pigeon', '{*}'"), check],
+  ["a target of no events", "tenant", webhookTarget(":our, 'webhook', '{}'"), check],
+  ["a target deleted by a tenant", "tenant", "delete from delivery_targets", forbidden],
+  [
+    "a webhook of a foreign target",
+    "tenant",
+    "insert into webhooks (tenant_id, id, url, secret) values (:our, 999999, 'https://a.example/', '-')",
+    foreignKey,
+  ],
+  ["a webhook without a secret", "tenant", "update webhooks set secret = null", notNull],
+  [
+    "an earlier secret without an end",
+    "tenant",
+    "update webhooks set previous_secret = '-', previous_secret_until = null",
+    check,
+  ],
+  ["a webhook disabled without a reason", "tenant", "update webhooks set disabled_at = now()", check],
+  ["a delivery made by a tenant", "tenant", delivery(":our, t.id, 9, 9"), forbidden],
+  ["a delivery to a foreign target", "platform", delivery(":their, t.id, 9, 9"), foreignKey],
+  ["a second delivery of an event", "platform", delivery(":our, t.id, 1, 9"), unique],
+  ["a second delivery of a number", "platform", delivery(":our, t.id, 9, 1"), unique],
+  ["a delivery finished without a time", "platform", "update deliveries set state = 'succeeded'", check],
+  ["a delivery's words changed by a tenant", "tenant", "update deliveries set payload = 'null'", forbidden],
+  ["a delivery deleted by a tenant", "tenant", "delete from deliveries", forbidden],
+  ["an attempt made up by a tenant", "tenant", "insert into delivery_attempts default values", forbidden],
+  ["an attempt changed", "platform", "update delivery_attempts set error = null", forbidden],
+  ["a queue read by a tenant", "tenant", "select from fan_out_queue", forbidden],
+  [
+    "a foreign event queued",
+    "tenant",
+    "insert into fan_out_queue (tenant_id, event_id) values (:their, 1)",
+    forbidden,
   ],
   ["a key read by a tenant", "tenant", "select from data_keys", forbidden],
   ["a master key read by a tenant", "tenant", "select from master_keys", forbidden],

@@ -89,8 +89,21 @@ export async function fillTenant(owner: pg.Client, subdomain: string): Promise<F
        newest_id, version) values ($1, 'card', 'p', 'pending', '1', 'EUR', now(), now(), now(), 'n', 1)`,
     [tenantId],
   );
+  await fillWebhooks(owner, tenantId);
   const patientId = await fillPatients(owner, tenantId, departmentId, doctorId);
   return { tenantId, departmentId, doctorId, patientId };
+}
+
+async function fillWebhooks(owner: pg.Client, tenantId: number): Promise<void> {
+  await owner.query(
+    `with target as (insert into delivery_targets (tenant_id, channel, events) values ($1, 'webhook', '{*}') returning id),
+     hook as (insert into webhooks (tenant_id, id, url, secret) select $1, id, 'https://a.example/', '-' from target),
+     queued as (insert into fan_out_queue values ($1, 1)),
+     made as (insert into deliveries (tenant_id, target_id, event_id, seq, kind, payload, occurred_at, due_at)
+       select $1, id, 1, 1, 'user.created', '{}', now(), now() from target returning id)
+     insert into delivery_attempts (tenant_id, delivery_id, cause, duration_ms) select $1, id, 'scheduled', 1 from made`,
+    [tenantId],
+  );
 }
 
 async function fillPatients(
@@ -138,6 +151,7 @@ export const platformTables: ReadonlySet<string> = new Set([
   "rotation_tenants",
   "quarantined_fields",
   "payment_notifications",
+  "fan_out_queue",
 ]);
 
 /** Every table with tenant rows and the column that says whose they are; from the catalogue, so none is forgotten. */

@@ -24,6 +24,9 @@ const expected = [
   "audit_entries",
   "audit_heads",
   "data_keys",
+  "deliveries",
+  "delivery_attempts",
+  "delivery_targets",
   "departments",
   "events",
   "lockouts",
@@ -35,6 +38,7 @@ const expected = [
   "tenants",
   "user_counts",
   "users",
+  "webhooks",
 ];
 
 it("the catalogue names at least the tables we know", () => {

@@ -4,7 +4,16 @@
 import type { Route } from "../../services/api-gateway/routes.ts";
 import { callers, type CallerName, type Expected, expected, type Id, roleOf, type Rule } from "./rules.ts";
 import type { WireRequest } from "./wire.ts";
-import { type Kind, kinds, neverId, type Person, password, type Tenant, type World } from "./world.ts";
+import {
+  deliveryIdOf,
+  type Kind,
+  kinds,
+  neverId,
+  type Person,
+  password,
+  type Tenant,
+  type World,
+} from "./world.ts";
 
 export interface Cell {
   name: string;
@@ -113,6 +122,22 @@ const drafts: Readonly<Record<string, Draw>> = {
   "POST /webhooks/wallet-provider": async (rows) => ({
     body: { id: `wallet-${rows.unique()}`, type: "none" },
   }),
+  "POST /api/webhooks/register": async (rows, own) => {
+    await rows.world.makeRoomForWebhooks(own.id);
+    return { body: webhookBody };
+  },
+  "PUT /api/webhooks/{webhook_id}": async (rows, own) => ({
+    ...(await webhookDraft(rows, own)),
+    body: { events: ["restore.failed"] },
+  }),
+  "DELETE /api/webhooks/{webhook_id}": webhookDraft,
+  "POST /api/webhooks/{webhook_id}/test": webhookDraft,
+  "GET /api/webhooks/{webhook_id}/deliveries": webhookDraft,
+  "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/resend": webhookDraft,
+  "POST /api/webhooks/{webhook_id}/recover": async (rows, own) => ({
+    ...(await webhookDraft(rows, own)),
+    body: { since: "2026-01-01" },
+  }),
   "POST /api/patients": async (rows) => ({
     body: { record_number: `N-${rows.unique()}`, full_name: "New Patient" },
   }),
@@ -128,6 +153,13 @@ const drafts: Readonly<Record<string, Draw>> = {
     body: { kind: "visit", body: rows.unique() },
   }),
 };
+
+/** Of events that the walk does not make, so that nothing happens in the background. */
+const webhookBody = { url: "https://93.184.215.14/hook", events: ["restore.succeeded"] };
+
+async function webhookDraft(rows: Rows, own: Tenant): Promise<Partial<Draft>> {
+  return { path: { webhook_id: await rows.webhook(own.id) } };
+}
 
 async function patientDraft(rows: Rows, own: Tenant): Promise<Partial<Draft>> {
   return { path: { patient_id: await rows.patient(own.id) } };
@@ -156,6 +188,7 @@ export async function requestOf(rows: Rows, route: Route, cell: Cell): Promise<W
   if (id === undefined) draft[place] = { ...(await foreignIds(rows, tenant)), ...draft[place] };
   else draft[place][id.name] = await valueOf(rows, cell, id, tenant, operation);
   if (id?.of === "subdomain" && tenant !== undefined) await moveAccount(rows, draft, tenant);
+  if ("webhook_id" in draft.path) draft.path.delivery_id = deliveryIdOf(Number(draft.path.webhook_id));
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => String(draft.path[name]));
   const query = new URLSearchParams(
     Object.entries(draft.query).map(([name, value]): [string, string] => [name, String(value)]),
@@ -188,6 +221,7 @@ async function valueOf(
   if (id.of === "department") return tenant === undefined ? neverId : rows.department(tenant.id);
   if (id.of === "user") return tenant === undefined ? neverId : (await rows.user(tenant.id)).id;
   if (id.of === "patient") return tenant === undefined ? neverId : rows.patient(tenant.id);
+  if (id.of === "webhook") return tenant === undefined ? neverId : rows.webhook(tenant.id);
   if (id.of === "subdomain") return tenant?.subdomain ?? "never-was";
   const mail = operation.includes("reset") ? "reset_password" : "verify_email";
   return tenant === undefined ? "A".repeat(43) : rows.mailToken(tenant.id, mail);
@@ -202,10 +236,17 @@ async function moveAccount(rows: Rows, draft: Draft, tenant: Tenant): Promise<vo
 /** Ids that mean something elsewhere, under the names they have there. */
 async function foreignIds(rows: Rows, tenant: Tenant | undefined): Promise<Values> {
   if (tenant === undefined)
-    return { tenant_id: neverId, user_id: neverId, dept_id: neverId, patient_id: neverId };
+    return {
+      tenant_id: neverId,
+      user_id: neverId,
+      dept_id: neverId,
+      patient_id: neverId,
+      webhook_id: neverId,
+    };
   const user = await rows.user(tenant.id);
   const [dept_id, patient_id] = [await rows.department(tenant.id), await rows.patient(tenant.id)];
-  return { tenant_id: tenant.id, user_id: user.id, id: user.id, dept_id, patient_id };
+  const webhook_id = await rows.webhook(tenant.id);
+  return { tenant_id: tenant.id, user_id: user.id, id: user.id, dept_id, patient_id, webhook_id };
 }
 
 /** Where a cell's rows come from: new ones for each cell, or the same ones for all. */
@@ -228,6 +269,12 @@ export class Rows {
 
   patient(tenantId: number): Promise<number> {
     return this.#row(`patient ${tenantId}`, () => this.world.addPatient(tenantId));
+  }
+
+  webhook(tenantId: number): Promise<number> {
+    return this.#row(`webhook ${tenantId}`, () =>
+      this.world.addWebhook(tenantId, this.#shared !== undefined),
+    );
   }
 
   tenant(kind: "other" | "inactive"): Promise<Tenant> {

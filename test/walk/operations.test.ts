@@ -61,7 +61,9 @@ describe("the route table", () => {
       const declared = Object.entries({ path, query, body }).flatMap(([place, fields]) =>
         Object.keys(fields)
           .filter((field) =>
-            /^(?:tenant_id|department_id|dept_id|head_doctor_id|patient_id|subdomain|token)$/.test(field),
+            /^(?:tenant_id|department_id|dept_id|head_doctor_id|patient_id|webhook_id|subdomain|token)$/.test(
+              field,
+            ),
           )
           .map((field) => `${place} ${field}`),
       );

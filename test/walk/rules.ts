@@ -42,7 +42,7 @@ type Purpose =
 export interface Id {
   place: "path" | "query" | "body";
   name: string;
-  of: "tenant" | "department" | "user" | "patient" | "subdomain" | "token";
+  of: "tenant" | "department" | "user" | "patient" | "webhook" | "subdomain" | "token";
   purpose: Purpose;
 }
 
@@ -81,6 +81,13 @@ const ofPatients = (success: number, ...ids: Id[]): Rule => ({
   ownTenantOnly: true,
 });
 const patient = path("patient_id", "patient");
+
+/** Always of the caller's tenant, whoever administers. */
+const ofWebhooks = (success: number, ...ids: Id[]): Rule => ({
+  ...rule(administrators, success, ...ids),
+  ownTenantOnly: true,
+});
+const webhook = path("webhook_id", "webhook");
 
 export const rules: Readonly<Record<string, Rule>> = {
   "GET /api/auth/departments": rule("anyone", 200, subdomain("query", "subdomain to join")),
@@ -138,6 +145,15 @@ export const rules: Readonly<Record<string, Rule>> = {
   // The walk's process has no secrets: anybody's notification is kept, and acts on nothing.
   "POST /webhooks/card-provider": rule("anyone", 200),
   "POST /webhooks/wallet-provider": rule("anyone", 200),
+  "GET /api/webhooks": ofWebhooks(200),
+  "GET /api/webhooks/event-types": ofWebhooks(200),
+  "POST /api/webhooks/register": ofWebhooks(201),
+  "PUT /api/webhooks/{webhook_id}": ofWebhooks(200, webhook),
+  "DELETE /api/webhooks/{webhook_id}": ofWebhooks(204, webhook),
+  "POST /api/webhooks/{webhook_id}/test": ofWebhooks(200, webhook),
+  "GET /api/webhooks/{webhook_id}/deliveries": ofWebhooks(200, webhook),
+  "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/resend": ofWebhooks(202, webhook),
+  "POST /api/webhooks/{webhook_id}/recover": ofWebhooks(202, webhook),
   "GET /api/patients": ofPatients(200),
   "POST /api/patients": ofPatients(201, department),
   "GET /api/patients/{patient_id}": ofPatients(200, patient),
@@ -154,6 +170,10 @@ export const ours: ReadonlySet<string> = new Set([
   "GET /api/admin/audit/verify",
   "GET /api/admin/encryption/status",
   "GET /api/admin/payments",
+  "GET /api/webhooks/event-types",
+  "GET /api/webhooks/{webhook_id}/deliveries",
+  "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/resend",
+  "POST /api/webhooks/{webhook_id}/recover",
   "GET /api/patients",
   "POST /api/patients",
   "GET /api/patients/{patient_id}",
@@ -172,6 +192,7 @@ export const sectionsDue: ReadonlySet<string> = new Set([
   "4.7",
   "4.8",
   "4.10",
+  "4.12",
   "4.13",
 ]);
 

@@ -47,6 +47,11 @@ const cheapHash = (() => {
 /** Beyond every id the tests hand out, and within what an id can be. */
 export const neverId = 1_999_999_999;
 
+/** Of the one delivery that a webhook of the walk has. */
+export function deliveryIdOf(webhookId: number): string {
+  return `msg_0000000000007000800${String(webhookId).padStart(13, "0")}`;
+}
+
 export class World {
   readonly service: TestService;
   readonly wire: Wire;
@@ -57,7 +62,8 @@ export class World {
   #count = 0;
 
   static async open(settings: Record<string, string> = {}): Promise<World> {
-    const service = await startService(settings);
+    // One try each: what is resent comes to rest at once.
+    const service = await startService({ WEBHOOK_RETRY_SECONDS: "0", ...settings });
     const token = await service.signIn("doctor");
     const keyId = JSON.parse(Buffer.from(token.split(".")[0] ?? "", "base64url").toString()).kid;
     const { rows } = await service.database.owner.query(
@@ -151,6 +157,41 @@ export class World {
     return id;
   }
 
+  /** A tenant may have fifty: those that a cell made for itself go. */
+  async makeRoomForWebhooks(tenantId: number): Promise<void> {
+    await this.sql(
+      `update delivery_targets t set deleted_at = now(), is_active = false from webhooks w
+       where t.tenant_id = $1 and t.deleted_at is null and w.tenant_id = t.tenant_id and w.id = t.id
+         and w.url not like '%/kept'`,
+      [tenantId],
+    );
+  }
+
+  /** Sealed as the service seals it. @param kept of several cells */
+  async addWebhook(tenantId: number, kept: boolean): Promise<number> {
+    const keys = await this.#keyring.of(tenantId);
+    const { id } = await this.one<{ id: number }>(
+      `insert into delivery_targets (tenant_id, channel, events, last_seq) values ($1, 'webhook', '{restore.failed}', 1)
+       returning id`,
+      [tenantId],
+    );
+    // Where nothing is ever sent: registering it would be refused.
+    const url = `https://10.0.0.1/foreign-canary-${tenantId}-end${kept ? "/kept" : ""}`;
+    const secret = keys.seal("webhooks", "secret", id, `foreign-canary-${tenantId}-end`);
+    await this.sql("insert into webhooks (tenant_id, id, url, secret) values ($1, $2, $3, $4)", [
+      tenantId,
+      id,
+      url,
+      secret,
+    ]);
+    await this.sql(
+      `insert into deliveries (id, tenant_id, target_id, event_id, seq, kind, payload, occurred_at, due_at, state, finished_at)
+       values ($1, $2, $3, 0, 1, 'restore.failed', $4, now(), now(), 'failed', now())`,
+      [deliveryIdOf(id).slice(4), tenantId, id, JSON.stringify({ note: `foreign-canary-${tenantId}-end` })],
+    );
+    return id;
+  }
+
   async addMailToken(person: Person, kind: "verify_email" | "reset_password"): Promise<string> {
     const token = randomBytes(32).toString("base64url");
     await this.sql(
@@ -208,7 +249,9 @@ export class World {
     const deadline = performance.now() + 10_000;
     while (performance.now() < deadline) {
       const [left] = await this.sql<{ jobs: number }>(
-        "select count(*)::integer as jobs from graphile_worker._private_jobs",
+        `select (select count(*) from graphile_worker._private_jobs)::integer
+           + (select count(*) from fan_out_queue)::integer + (select count(*) from deliveries where state = 'pending')::integer
+           + (select count(*) from delivery_targets where leased_by is not null)::integer as jobs`,
       );
       if (left?.jobs === 0) return;
       await new Promise((resolve) => setTimeout(resolve, 20));

@@ -5,6 +5,7 @@
 export const sealedTables = {
   patients: { id: "id", tenant: "tenant_id", columns: ["full_name", "birth_date", "phone", "notes"] },
   patient_records: { id: "id", tenant: "tenant_id", columns: ["body"] },
+  webhooks: { id: "id", tenant: "tenant_id", columns: ["secret", "previous_secret"] },
 } as const satisfies Record<string, { id: string; tenant: string; columns: readonly string[] }>;
 
 export type SealedTable = keyof typeof sealedTables;

@@ -1,0 +1,25 @@
+// What is on its way to a webhook that was switched off or deleted ends there, in batches: it may be a long backlog.
+import { platform } from "../shared/database/scope.ts";
+import type { Runtime } from "../shared/runtime.ts";
+
+const batch = 2_000;
+const batchesMax = 1_000;
+
+/** Stops when the webhook is active again: what is still on its way then goes on. */
+export async function cancelDeliveries(this: { runtime: Runtime }, payload: unknown): Promise<void> {
+  // Written by change-webhook.ts.
+  const { tenant_id: tenantId, target_id: targetId } = payload as { tenant_id: number; target_id: number };
+  for (let done = 0; done < batchesMax; done++) {
+    const canceled = await this.runtime.database.read(platform, {
+      name: "webhooks.cancel",
+      text: `update deliveries set state = 'canceled', finished_at = clock_timestamp()
+        where id in (select d.id from deliveries d
+          join delivery_targets t on t.tenant_id = d.tenant_id and t.id = d.target_id and not t.is_active
+          where d.tenant_id = $1 and d.target_id = $2 and d.state = 'pending'
+          order by d.due_at, d.seq limit ${batch} for update of d skip locked)
+        returning id`,
+      values: [tenantId, targetId],
+    });
+    if (canceled.length < batch) return;
+  }
+}

@@ -1,0 +1,121 @@
+// Changing and deleting webhooks. What was on its way to one that is switched off or deleted is canceled by a job, as it
+// may be much.
+import type { Call } from "../shared/bus.ts";
+import type { Change } from "../shared/database/change.ts";
+import { Unavailable } from "../shared/errors.ts";
+import type { ParamsOf } from "../shared/params/types.ts";
+import { openingKeys } from "../shared/sealing/ask-keys.ts";
+import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
+import { assertReachable, type HeldWebhook, holdWebhook, tenantOf } from "./own-webhooks.ts";
+import { arrayOf } from "./register-webhook.ts";
+import { toWebhook } from "./webhook-row.ts";
+import type { Webhook, webhooksContract } from "./webhooks.contract.ts";
+import { loggedUrl } from "./webhooks.rules.ts";
+
+type Update = Call<ParamsOf<(typeof webhooksContract)["webhooks.update"]>>;
+
+const previousSecretHours = 24;
+
+export async function updateWebhook(call: Update): Promise<Webhook> {
+  const { webhook_id: id, url, secret } = call.params;
+  const tenantId = tenantOf(call);
+  // A webhook that is not there is told before what is wrong with its address would be looked up.
+  const found = await call.db.change({ tenantId }, call.caller, (change) =>
+    holdWebhook(change, tenantId, id),
+  );
+  if (url !== undefined) await assertReachable(call, url);
+  const keys = typeof secret === "string" ? await openingKeys(call, tenantId, [found.secret]) : undefined;
+  const row = await call.db.change({ tenantId }, call.caller, async (change) => {
+    const held = await holdWebhook(change, tenantId, id);
+    const changes = changesOf(call, held);
+    if (keys !== undefined && typeof secret === "string") {
+      await replaceSecret(change, keys, held, secret);
+      changes.secret = "replaced";
+    }
+    if (Object.keys(changes).length === 0) return held;
+    await write(change, call, held);
+    const logged = url === undefined ? {} : { url: loggedUrl(url) };
+    const target = { type: "webhook", id };
+    change.audit({ tenantId, action: "webhook.update", target, changes: { ...changes, ...logged } });
+    return holdWebhook(change, tenantId, id);
+  });
+  return toWebhook(row);
+}
+
+function changesOf(
+  { params: { url, events, is_active: isActive } }: Update,
+  held: HeldWebhook,
+): Record<string, unknown> {
+  const changes: Record<string, unknown> = {};
+  if (url !== undefined && url !== held.url) changes.url = loggedUrl(url);
+  if (events !== undefined && [...new Set(events)].join() !== held.events.join()) changes.events = events;
+  if (isActive !== undefined && isActive !== held.is_active) changes.is_active = isActive;
+  return changes;
+}
+
+async function write(change: Change, { params }: Update, held: HeldWebhook): Promise<void> {
+  const { tenant_id: tenantId, id } = held;
+  const events = params.events === undefined ? null : JSON.stringify([...new Set(params.events)]);
+  await change.execute(
+    `update delivery_targets set updated_at = now(), is_active = coalesce(?, is_active),
+       events = coalesce(${arrayOf("?")}, events) where tenant_id = ? and id = ?`,
+    [params.is_active ?? null, events, tenantId, id],
+  );
+  await change.execute("update webhooks set url = coalesce(?, url) where tenant_id = ? and id = ?", [
+    params.url ?? null,
+    tenantId,
+    id,
+  ]);
+  if (params.is_active === true && !held.is_active) {
+    await change.execute(
+      `update webhooks set failing_since = null, disabled_at = null, disabled_reason = null
+       where tenant_id = ? and id = ?`,
+      [tenantId, id],
+    );
+  }
+  if (params.is_active === false && held.is_active) await cancelLater(change, tenantId, id);
+}
+
+/** The old secret is sealed anew, as what is sealed says which column it belongs to. */
+async function replaceSecret(
+  change: Change,
+  keys: TenantKeys,
+  { tenant_id: tenantId, id, secret: sealed }: HeldWebhook,
+  secret: string,
+): Promise<void> {
+  // Sealed anew by a rotation since the keys were asked for: the next try has the right ones.
+  if (!keys.holdsKeyOf(sealed)) throw new Unavailable("busy", "The keys have just changed", 1);
+  const previous = keys.open("webhooks", "secret", id, sealed);
+  await change.execute(
+    `update webhooks set secret = ?, previous_secret = ?,
+       previous_secret_until = now() + interval '${previousSecretHours} hours' where tenant_id = ? and id = ?`,
+    [
+      keys.seal("webhooks", "secret", id, secret),
+      keys.seal("webhooks", "previous_secret", id, previous),
+      tenantId,
+      id,
+    ],
+  );
+}
+
+export async function removeWebhook(call: Call<{ webhook_id: number }>): Promise<void> {
+  const { webhook_id: id } = call.params;
+  const tenantId = tenantOf(call);
+  await call.db.change({ tenantId }, call.caller, async (change) => {
+    const { url } = await holdWebhook(change, tenantId, id);
+    await change.execute("delete from webhooks where tenant_id = ? and id = ?", [tenantId, id]);
+    await change.execute(
+      "update delivery_targets set deleted_at = now(), is_active = false where tenant_id = ? and id = ?",
+      [tenantId, id],
+    );
+    await cancelLater(change, tenantId, id);
+    const target = { type: "webhook", id };
+    change.audit({ tenantId, action: "webhook.delete", target, changes: { url: loggedUrl(url) } });
+  });
+}
+
+/** A job, so that it happens whatever becomes of this process, and once for many requests at once. */
+export async function cancelLater(change: Change, tenantId: number, targetId: number): Promise<void> {
+  const payload = { tenant_id: tenantId, target_id: targetId };
+  await change.enqueue("webhooks.cancel", payload, { key: `webhooks.cancel:${targetId}` });
+}

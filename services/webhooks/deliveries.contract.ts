@@ -1,0 +1,89 @@
+// The log of deliveries and what can be done about it: see what happened, send one again, send all that was missed.
+import { allow } from "../shared/access.ts";
+import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { eventKinds } from "../shared/event-kinds.ts";
+import { emptyIsNull, nullable, optional } from "../shared/params/modifiers.ts";
+import { json, object, timestamp } from "../shared/params/results.ts";
+import { dateOrTime, flag, integer, oneOf, pathId, text } from "../shared/params/rules.ts";
+import type { ValueOf } from "../shared/params/types.ts";
+import { pageOf, paging, sorting } from "../shared/wire.ts";
+
+export const deliveryStates = ["pending", "succeeded", "failed", "canceled"] as const;
+export const deliverySorts = ["seq", "created_at"] as const;
+
+const attemptFields = {
+  status_code: nullable(integer()),
+  duration_ms: integer(),
+  error: nullable(text({ description: "Null after a success" })),
+  response: nullable(text({ description: "The beginning of the answer, at most 1 kB" })),
+};
+
+export const deliveryShape = object(
+  {
+    id: text({ description: "The webhook-id that the receiver sees, the same on every try" }),
+    webhook_id: integer(),
+    seq: integer(),
+    kind: text(),
+    data: json({ description: "What the event says" }),
+    state: oneOf(deliveryStates),
+    cause: oneOf(["scheduled", "manual", "recover"]),
+    attempts: integer(),
+    created_at: timestamp(),
+    next_attempt_at: nullable(timestamp()),
+    finished_at: nullable(timestamp()),
+    last_attempt: nullable(
+      object({ attempted_at: timestamp(), ...attemptFields }, { name: "DeliveryAttempt" }),
+    ),
+  },
+  { name: "Delivery" },
+);
+export type WireDelivery = ValueOf<typeof deliveryShape>;
+
+const testShape = object({ delivered: flag(), ...attemptFields }, { name: "WebhookTest" });
+export type TestResult = ValueOf<typeof testShape>;
+
+const administrators = allow("superadmin", "admin");
+const path = { webhook_id: pathId() };
+
+export const deliveriesContract = {
+  "webhooks.test": {
+    summary: "Sends one webhook.test now, whether the webhook is active or not, and tells what came of it.",
+    audits: "webhook.test",
+    access: administrators,
+    path,
+    result: testShape,
+  },
+  "webhooks.deliveries": {
+    summary: "The log of a webhook's deliveries of the last 90 days, page by page.",
+    audits: "webhook.deliveries",
+    access: administrators,
+    path,
+    query: {
+      ...paging,
+      state: optional(emptyIsNull(oneOf(deliveryStates))),
+      kind: optional(emptyIsNull(oneOf(eventKinds))),
+      ...sorting(deliverySorts, "seq", "desc"),
+    },
+    result: pageOf("DeliveryPage", deliveryShape),
+  },
+  "webhooks.resend": {
+    summary: "Sends a delivery again, under the same id, whatever became of it.",
+    audits: "webhook.resend",
+    access: administrators,
+    path: { ...path, delivery_id: text({ max: 200 }) },
+    result: deliveryShape,
+  },
+  "webhooks.recover": {
+    summary:
+      "Sends again all that failed or was canceled since then, and what happened while the webhook was off.",
+    audits: "webhook.recover",
+    access: administrators,
+    path,
+    body: { since: dateOrTime() },
+    result: object({ webhook_id: integer(), since: timestamp() }, { name: "Recovery" }),
+  },
+} as const satisfies Contract;
+
+declare module "../shared/bus.ts" {
+  interface Actions extends ActionsOf<typeof deliveriesContract> {}
+}

@@ -1,0 +1,43 @@
+// Switching off a webhook that is gone for good: an event, an audit entry, a mail to each administrator of the tenant.
+import { Caller } from "../shared/caller.ts";
+import type { Database } from "../shared/database/database.ts";
+import { cancelLater } from "./change-webhook.ts";
+import type { disableReasons } from "./webhooks.contract.ts";
+
+const mailsMax = 20;
+
+export type DisableReason = (typeof disableReasons)[number];
+
+export async function disableWebhook(
+  database: Database,
+  { tenantId, id }: { tenantId: number; id: number },
+  reason: DisableReason,
+): Promise<void> {
+  await database.change({ tenantId }, Caller.system("webhooks"), async (change) => {
+    const [disabled] = await change.execute(
+      `update delivery_targets set is_active = false, updated_at = now()
+       where tenant_id = ? and id = ? and is_active and deleted_at is null returning id`,
+      [tenantId, id],
+    );
+    if (disabled === undefined) return;
+    await change.execute(
+      "update webhooks set disabled_at = now(), disabled_reason = ? where tenant_id = ? and id = ?",
+      [reason, tenantId, id],
+    );
+    await cancelLater(change, tenantId, id);
+    const administrators = await change.execute<{ id: number }>(
+      `select id from users where tenant_id = ? and role in ('admin', 'superadmin') and is_active
+         and deleted_at is null order by id limit ${mailsMax}`,
+      [tenantId],
+    );
+    for (const { id: userId } of administrators)
+      await change.enqueue("mail.webhook_disabled", { user_id: userId, webhook_id: id, reason });
+    change.audit({
+      tenantId,
+      action: "webhook.disable",
+      target: { type: "webhook", id },
+      changes: { reason },
+    });
+    change.tell({ tenantId, kind: "webhook.disabled", payload: { webhook_id: id, reason } });
+  });
+}

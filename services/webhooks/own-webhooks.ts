@@ -1,0 +1,59 @@
+// Reading webhooks: always those of the caller's own tenant, whoever the caller is.
+import type { Call } from "../shared/bus.ts";
+import type { Change } from "../shared/database/change.ts";
+import { eventKinds } from "../shared/event-kinds.ts";
+import { Forbidden, Invalid, NotFound } from "../shared/errors.ts";
+import { outboundOf } from "../shared/outbound/outbound-of.ts";
+import { ownTenant } from "../shared/reach.ts";
+import { toWebhook, webhookColumns, type WebhookRow, webhooksFrom } from "./webhook-row.ts";
+import type { Webhook } from "./webhooks.contract.ts";
+
+export const webhooksMax = 50;
+
+/** @throws Forbidden for operators: they stand in no tenant */
+export function tenantOf(call: Call<unknown>): number {
+  const tenantId = ownTenant(call.caller);
+  if (tenantId === undefined) throw new Forbidden();
+  return tenantId;
+}
+
+export async function listWebhooks(call: Call<unknown>): Promise<Webhook[]> {
+  const tenantId = tenantOf(call);
+  const rows = await call.db.read<WebhookRow>(
+    { tenantId },
+    {
+      name: "webhooks.list",
+      text: `select ${webhookColumns} from ${webhooksFrom}
+        where t.tenant_id = $1 and t.channel = 'webhook' and t.deleted_at is null order by t.id limit ${webhooksMax}`,
+      values: [tenantId],
+    },
+  );
+  return rows.map(toWebhook);
+}
+
+export async function listEventTypes(): Promise<string[]> {
+  return [...eventKinds, "*"];
+}
+
+export interface HeldWebhook extends WebhookRow {
+  secret: Buffer;
+}
+
+/** Locks it for a change. @throws NotFound */
+export async function holdWebhook(change: Change, tenantId: number, id: number): Promise<HeldWebhook> {
+  const [row] = await change.execute<HeldWebhook>(
+    `select ${webhookColumns}, w.secret from ${webhooksFrom}
+     where t.tenant_id = ? and t.id = ? and t.deleted_at is null for no key update of t, w`,
+    [tenantId, id],
+  );
+  if (row === undefined) throw new NotFound("Webhook");
+  return row;
+}
+
+/** @throws Invalid when the address may not be reached */
+export async function assertReachable(call: Call<unknown>, url: string): Promise<void> {
+  const found = await outboundOf(call.runtime).check(url);
+  if (found === undefined) return;
+  if (!found.sentence.includes("https://")) throw Invalid.body("url", found.sentence);
+  throw new Invalid([{ loc: ["body", "url"], msg: "URL scheme should be 'https'", type: "url_scheme" }]);
+}

@@ -1,0 +1,80 @@
+// One signed POST to a webhook, and what it comes to: the same for a delivery and for a test.
+import type { Attempt } from "../shared/deliveries/channel.ts";
+import type { Outbound, OutboundResult } from "../shared/outbound/outbound.ts";
+import { answerFault, retryAfterSeconds } from "./answer.rules.ts";
+import { signatureOf } from "./sign.ts";
+
+export interface Message {
+  /** "msg_…", the same on every try. */
+  id: string;
+  kind: string;
+  /** ISO 8601. */
+  occurredAt: string;
+  /** JSON. */
+  payload: string;
+  seq?: number;
+}
+
+export interface Endpoint {
+  url: string;
+  /** Newest first; all of them sign. */
+  secrets: readonly Uint8Array[];
+}
+
+const responseBytesMax = 1_024;
+const userAgent = "records-service-webhooks/1";
+
+export async function postEvent(
+  outbound: Outbound,
+  { url, secrets }: Endpoint,
+  message: Message,
+  options: { signal?: AbortSignal; deadlineMs?: number } = {},
+): Promise<Attempt> {
+  const { id, kind, occurredAt, payload, seq } = message;
+  const body = `{"type":${JSON.stringify(kind)},"timestamp":${JSON.stringify(occurredAt)},"data":${payload}}`;
+  const timestamp = Math.floor(Date.now() / 1000);
+  const result = await outbound.send({
+    url,
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      "user-agent": userAgent,
+      "webhook-id": id,
+      "webhook-timestamp": String(timestamp),
+      "webhook-signature": signatureOf(id, timestamp, body, secrets),
+      ...(seq === undefined ? {} : { "webhook-sequence": String(seq) }),
+    },
+    body,
+    ...options,
+  });
+  return toAttempt(result);
+}
+
+function toAttempt(result: OutboundResult): Attempt {
+  const { durationMs } = result;
+  if (!result.ok) {
+    const outcome = result.failure === "aborted" ? "unsent" : "failed";
+    return { outcome, statusCode: null, durationMs, error: result.failure, response: null };
+  }
+  const { status, body, retryAfter } = result;
+  const error = answerFault(status);
+  return {
+    outcome: error === null ? "delivered" : status === 410 ? "gone" : "failed",
+    statusCode: status,
+    durationMs,
+    error,
+    response: beginningOf(body),
+    retryAfterSeconds: retryAfterSeconds(status, retryAfter, Date.now()),
+  };
+}
+
+/** At most 1 kB in UTF-8, whole characters, none that PostgreSQL cannot hold. */
+function beginningOf(body: string): string {
+  const clean = body.slice(0, responseBytesMax).replaceAll("\0", "\ufffd").toWellFormed();
+  const bytes = Buffer.from(clean, "utf8");
+  if (bytes.length <= responseBytesMax) return clean;
+  return bytes
+    .subarray(0, responseBytesMax)
+    .toString("utf8")
+    .replace(/\ufffd+$/, "");
+}

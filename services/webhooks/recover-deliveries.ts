@@ -1,0 +1,83 @@
+// The job behind `recover`: what failed or was canceled since then is due again, and events that happened while the webhook
+// was off become deliveries. What is pending already stays as it is, so a second recovery adds nothing.
+import { Caller } from "../shared/caller.ts";
+import type { Change } from "../shared/database/change.ts";
+import { platform } from "../shared/database/scope.ts";
+import { holdFanOut } from "../shared/deliveries/fan-out.ts";
+import type { Runtime } from "../shared/runtime.ts";
+
+const batch = 1_000;
+const batchesMax = 100;
+
+interface Asked {
+  tenant_id: number;
+  target_id: number;
+  since: string;
+}
+
+export async function recoverMissed(this: { runtime: Runtime }, payload: unknown): Promise<void> {
+  // Written by resend.ts.
+  const asked = payload as Asked;
+  for (const step of [requeue, makeMissing]) {
+    for (let done = 0; done < batchesMax; done++) {
+      const { database } = this.runtime;
+      const changed = await database.change(platform, Caller.system("webhooks"), async (change) => {
+        const rows = await step(change, asked);
+        if (rows > 0) await wake(change, asked, 0);
+        return rows;
+      });
+      if (changed < batch) break;
+    }
+  }
+}
+
+async function requeue(
+  change: Change,
+  { tenant_id: tenantId, target_id: id, since }: Asked,
+): Promise<number> {
+  const rows = await change.execute(
+    `update deliveries set state = 'pending', cause = 'recover', tries = 0, due_at = clock_timestamp(), finished_at = null
+     where id in (select d.id from deliveries d join delivery_targets t on t.tenant_id = d.tenant_id and t.id = d.target_id
+         and t.is_active
+       where d.tenant_id = ? and d.target_id = ? and d.state in ('failed', 'canceled') and d.occurred_at >= ?::timestamptz
+       order by d.event_id limit ${batch} for update of d skip locked) returning id`,
+    [tenantId, id, since],
+  );
+  return rows.length;
+}
+
+/** Beside the fan-out, so that an event it has in its hands is not taken for a missed one. */
+async function makeMissing(
+  change: Change,
+  { tenant_id: tenantId, target_id: id, since }: Asked,
+): Promise<number> {
+  await holdFanOut(change, tenantId);
+  const made = await change.execute(
+    `insert into deliveries (tenant_id, target_id, event_id, seq, kind, payload, occurred_at, cause, due_at)
+     select t.tenant_id, t.id, e.id, t.last_seq + row_number() over (order by e.id), e.kind, e.payload, e.created_at,
+       'recover', clock_timestamp()
+     from delivery_targets t, lateral (
+       select * from events e where e.tenant_id = t.tenant_id and e.created_at >= greatest(?::timestamptz, t.created_at)
+         and t.events && array[e.kind, '*']
+         and not exists (select from deliveries d
+           where d.tenant_id = t.tenant_id and d.target_id = t.id and d.event_id = e.id)
+         and not exists (select from fan_out_queue q where q.tenant_id = t.tenant_id and q.event_id = e.id)
+       order by e.id limit ${batch}
+     ) e where t.tenant_id = ? and t.id = ? and t.is_active returning id`,
+    [since, tenantId, id],
+  );
+  if (made.length > 0) await wake(change, { tenant_id: tenantId, target_id: id, since }, made.length);
+  return made.length;
+}
+
+async function wake(
+  change: Change,
+  { tenant_id: tenantId, target_id: id }: Asked,
+  numbered: number,
+): Promise<void> {
+  await change.execute(
+    `update delivery_targets set last_seq = last_seq + ?, wakes = wakes + 1,
+       next_due_at = least(next_due_at, clock_timestamp()) where tenant_id = ? and id = ?`,
+    [numbered, tenantId, id],
+  );
+}

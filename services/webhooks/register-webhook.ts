@@ -1,0 +1,58 @@
+// Registering a webhook. The secret is sealed before it is written, and shown only when it was made here.
+import { randomBytes } from "node:crypto";
+import type { Call } from "../shared/bus.ts";
+import type { Change } from "../shared/database/change.ts";
+import { Conflict } from "../shared/errors.ts";
+import type { ParamsOf } from "../shared/params/types.ts";
+import { sealingKeys } from "../shared/sealing/ask-keys.ts";
+import { assertReachable, holdWebhook, tenantOf, webhooksMax } from "./own-webhooks.ts";
+import { toWebhook } from "./webhook-row.ts";
+import type { RegisteredWebhook, webhooksContract } from "./webhooks.contract.ts";
+import { loggedUrl, secretOf } from "./webhooks.rules.ts";
+
+type Register = Call<ParamsOf<(typeof webhooksContract)["webhooks.register"]>>;
+
+export async function registerWebhook(call: Register): Promise<RegisteredWebhook> {
+  const { url } = call.params;
+  const tenantId = tenantOf(call);
+  await assertReachable(call, url);
+  const keys = await sealingKeys(call, tenantId);
+  const sent = call.params.secret ?? undefined;
+  const secret = sent ?? secretOf(randomBytes(32));
+  const events = [...new Set(call.params.events)];
+  const row = await call.db.change({ tenantId }, call.caller, async (change) => {
+    await assertRoom(change, tenantId);
+    const [drawn] = await change.execute<{ id: number }>(
+      `insert into delivery_targets (tenant_id, channel, events) select ?, 'webhook', ${arrayOf("?")} returning id`,
+      [tenantId, JSON.stringify(events)],
+    );
+    const id = drawn?.id ?? 0;
+    await change.execute("insert into webhooks (tenant_id, id, url, secret) values (?, ?, ?, ?)", [
+      tenantId,
+      id,
+      url,
+      keys.seal("webhooks", "secret", id, secret),
+    ]);
+    const target = { type: "webhook", id };
+    change.audit({ tenantId, action: "webhook.register", target, changes: { url: loggedUrl(url), events } });
+    return holdWebhook(change, tenantId, id);
+  });
+  return { ...toWebhook(row), ...(sent === undefined ? { secret } : {}) };
+}
+
+/** A JSON list as an array of text: the parameters of a change are scalars. */
+export const arrayOf = (place: string) =>
+  `(select array_agg(kind.value order by kind.place) from json_array_elements_text(${place}::json)
+    with ordinality as kind (value, place))`;
+
+/** The tenant's row lock makes two registrations see one another. */
+async function assertRoom(change: Change, tenantId: number): Promise<void> {
+  await change.execute("select id from tenants where id = ? for no key update", [tenantId]);
+  const [counted] = await change.execute<{ webhooks: number }>(
+    `select count(*)::integer as webhooks from delivery_targets
+     where tenant_id = ? and channel = 'webhook' and deleted_at is null`,
+    [tenantId],
+  );
+  if ((counted?.webhooks ?? 0) >= webhooksMax)
+    throw new Conflict("too_many_webhooks", `A tenant has at most ${webhooksMax} webhooks`);
+}

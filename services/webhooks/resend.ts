@@ -1,0 +1,68 @@
+// Sending again what a webhook was told before, or what it missed.
+import type { Call } from "../shared/bus.ts";
+import type { Change } from "../shared/database/change.ts";
+import { Conflict, Invalid, NotFound } from "../shared/errors.ts";
+import type { ParamsOf } from "../shared/params/types.ts";
+import type { deliveriesContract, WireDelivery } from "./deliveries.contract.ts";
+import { deliveryColumns, type DeliveryRow, lastAttempt, toDelivery } from "./list-deliveries.ts";
+import { deliveryIdOf } from "./message-id.ts";
+import { holdWebhook, tenantOf } from "./own-webhooks.ts";
+
+type Resend = Call<ParamsOf<(typeof deliveriesContract)["webhooks.resend"]>>;
+type Recover = Call<ParamsOf<(typeof deliveriesContract)["webhooks.recover"]>>;
+
+export async function resendDelivery(call: Resend): Promise<WireDelivery> {
+  const { webhook_id: id, delivery_id: message } = call.params;
+  const tenantId = tenantOf(call);
+  const deliveryId = deliveryIdOf(message);
+  if (deliveryId === undefined) throw new NotFound("Delivery");
+  const row = await call.db.change({ tenantId }, call.caller, async (change) => {
+    await holdActive(change, tenantId, id);
+    const [again] = await change.execute(
+      `update deliveries set state = 'pending', cause = 'manual', tries = 0, due_at = clock_timestamp(), finished_at = null
+       where tenant_id = ? and target_id = ? and id = ?::uuid returning id`,
+      [tenantId, id, deliveryId],
+    );
+    if (again === undefined) throw new NotFound("Delivery");
+    await change.execute(
+      `update delivery_targets set wakes = wakes + 1, next_due_at = least(next_due_at, clock_timestamp())
+       where tenant_id = ? and id = ?`,
+      [tenantId, id],
+    );
+    const target = { type: "webhook", id };
+    change.audit({ tenantId, action: "webhook.resend", target, changes: { delivery_id: message } });
+    const [read] = await change.execute<RawRow>(
+      `select ${deliveryColumns} from deliveries d ${lastAttempt} where d.tenant_id = ? and d.id = ?::uuid`,
+      [tenantId, deliveryId],
+    );
+    if (read === undefined) throw new NotFound("Delivery");
+    return read;
+  });
+  return toDelivery(row);
+}
+
+/** All of it is done by a job: it may be much. */
+export async function recoverDeliveries(call: Recover): Promise<{ webhook_id: number; since: string }> {
+  const { webhook_id: id, since } = call.params;
+  const tenantId = tenantOf(call);
+  await call.db.change({ tenantId }, call.caller, async (change) => {
+    await holdActive(change, tenantId, id);
+    const [clock] = await change.execute<{ past: boolean }>("select ?::timestamptz <= now() as past", [
+      since.at,
+    ]);
+    if (clock?.past !== true) throw Invalid.body("since", "the time has to lie in the past");
+    const payload = { tenant_id: tenantId, target_id: id, since: since.at };
+    await change.enqueue("webhooks.recover", payload, { key: `webhooks.recover:${id}:${since.at}` });
+    const target = { type: "webhook", id };
+    change.audit({ tenantId, action: "webhook.recover", target, changes: { since: since.at } });
+  });
+  return { webhook_id: id, since: since.at };
+}
+
+type RawRow = DeliveryRow;
+
+/** Nothing goes to one that is off: it would be canceled at once. */
+async function holdActive(change: Change, tenantId: number, id: number): Promise<void> {
+  const { is_active: isActive } = await holdWebhook(change, tenantId, id);
+  if (!isActive) throw new Conflict("webhook_inactive", "The webhook is switched off");
+}

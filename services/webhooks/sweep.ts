@@ -1,0 +1,54 @@
+// The end of the log: deliveries with their attempts, and events, go after 90 days; targets that were deleted, and those of
+// tenants that are about to be purged, with all they have. In batches, so that no statement grows with the log.
+import type { Database } from "../shared/database/database.ts";
+import { platform } from "../shared/database/scope.ts";
+import type { Runtime } from "../shared/runtime.ts";
+
+const logDays = 90;
+const batch = 2_000;
+const batchesMax = 5_000;
+const targetsMax = 1_000;
+
+export async function sweepDeliveries(this: { runtime: Runtime }): Promise<void> {
+  const { database, config } = this.runtime;
+  await inBatches(database, "webhooks.sweep_log", oldLog, [firstIdOf(Date.now() - logDays * 86_400_000)]);
+  await inBatches(database, "webhooks.sweep_events", oldEvents, []);
+  const targets = await database.read<{ id: number }>(platform, {
+    name: "webhooks.dead_targets",
+    text: `select t.id from delivery_targets t join tenants n on n.id = t.tenant_id
+      where t.deleted_at is not null or n.deleted_at < now() - make_interval(days => greatest($1 - 1, 0))
+      order by t.id limit ${targetsMax}`,
+    values: [config.retentionDays],
+  });
+  for (const { id } of targets) {
+    await inBatches(database, "webhooks.sweep_target", deliveriesOf, [id]);
+    const text = "delete from delivery_targets where id = $1";
+    await database.read(platform, { name: "webhooks.drop_target", text, values: [id] });
+  }
+}
+
+const oldLog = `delete from deliveries where id in
+  (select id from deliveries where id < $1::uuid order by id limit ${batch} for update skip locked) returning id`;
+const oldEvents = `delete from events where id in (select id from events
+  where created_at < now() - interval '${logDays} days' order by created_at limit ${batch}) returning id`;
+const deliveriesOf = `delete from deliveries where id in (select d.id from deliveries d
+    join delivery_targets t on t.tenant_id = d.tenant_id and t.id = d.target_id
+    where t.id = $1 limit ${batch} for update of d skip locked) returning id`;
+
+async function inBatches(
+  database: Database,
+  name: string,
+  text: string,
+  values: readonly unknown[],
+): Promise<void> {
+  for (let done = 0; done < batchesMax; done++) {
+    const gone = await database.read(platform, { name, text, values });
+    if (gone.length < batch) return;
+  }
+}
+
+/** The least id that a delivery made at this moment may have: see time_ordered_id() in the migration. */
+function firstIdOf(atMs: number): string {
+  const hex = Math.max(0, Math.floor(atMs)).toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
+}

@@ -1,0 +1,68 @@
+// Webhooks as a channel of the delivery worker, and what follows from a webhook's failures: after five days of nothing else,
+// or when it says that it is gone, it is switched off.
+import type { ServiceBroker } from "moleculer";
+import type { Database } from "../shared/database/database.ts";
+import { platform } from "../shared/database/scope.ts";
+import type { Channel, Outcome } from "../shared/deliveries/channel.ts";
+import { outboundOf } from "../shared/outbound/outbound-of.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import { disableWebhook } from "./disable-webhook.ts";
+import { messageId } from "./message-id.ts";
+import { type OpenEndpoint, openEndpoints } from "./open-endpoints.ts";
+import { postEvent } from "./post-event.ts";
+
+const failingMsMax = 120 * 3_600_000;
+
+export function webhookChannel(broker: ServiceBroker, runtime: Runtime): Channel<OpenEndpoint> {
+  const outbound = outboundOf(runtime);
+  return {
+    name: "webhook",
+    waitsSeconds: runtime.config.webhookRetrySeconds,
+    settingsOf: (targets) => openEndpoints(broker, runtime, targets),
+    send: (delivery, endpoint, signal) =>
+      postEvent(outbound, endpoint, { ...delivery, id: messageId(delivery.id) }, { signal }),
+    recorded: (outcomes) => followUp(runtime.database, outcomes),
+  };
+}
+
+interface Record {
+  endpoint: OpenEndpoint;
+  succeeded: boolean;
+  gone: boolean;
+}
+
+async function followUp(database: Database, outcomes: readonly Outcome<OpenEndpoint>[]): Promise<void> {
+  const records = new Map<number, Record>();
+  for (const { settings: endpoint, attempt } of outcomes) {
+    const record = records.get(endpoint.id) ?? { endpoint, succeeded: false, gone: false };
+    records.set(endpoint.id, record);
+    if (attempt.outcome === "delivered") record.succeeded = true;
+    if (attempt.outcome === "gone") record.gone = true;
+  }
+  const turned = [...records.values()].filter(
+    ({ endpoint, succeeded }) => succeeded === (endpoint.failingForMs !== null),
+  );
+  if (turned.length > 0) await noteTurn(database, turned);
+  for (const { endpoint, succeeded, gone } of records.values()) {
+    if (gone) await disableWebhook(database, endpoint, "gone");
+    else if (!succeeded && (endpoint.failingForMs ?? 0) > failingMsMax)
+      await disableWebhook(database, endpoint, "failing");
+  }
+}
+
+/** From success to failure or back: written only then, not with every delivery. */
+async function noteTurn(database: Database, turned: readonly Record[]): Promise<void> {
+  await database.read(platform, {
+    name: "webhooks.note_turn",
+    text: `update webhooks w set failing_since = case when g.succeeded then null else coalesce(w.failing_since, now()) end
+      from unnest($1::integer[], $2::integer[], $3::boolean[]) as g (tenant_id, id, succeeded)
+      where w.tenant_id = g.tenant_id and w.id = g.id and g.succeeded = (w.failing_since is not null)`,
+    values: [
+      turned.map(({ endpoint }) => endpoint.tenantId),
+      turned.map(({ endpoint }) => endpoint.id),
+      turned.map(({ succeeded }) => succeeded),
+    ],
+  });
+  // Until they are read anew, so that the next batch does not write the same again.
+  for (const { endpoint, succeeded } of turned) endpoint.failingForMs = succeeded ? null : 0;
+}

@@ -1,0 +1,93 @@
+// What the webhooks service offers: registering where events of one's own tenant are told.
+import { allow } from "../shared/access.ts";
+import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { eventKinds } from "../shared/event-kinds.ts";
+import { custom, nullable, optional } from "../shared/params/modifiers.ts";
+import { object, timestamp } from "../shared/params/results.ts";
+import { flag, integer, listOf, oneOf, pathId, secretText, text, url } from "../shared/params/rules.ts";
+import type { ValueOf } from "../shared/params/types.ts";
+import { secretFault } from "./webhooks.rules.ts";
+
+export const disableReasons = ["gone", "failing"] as const;
+
+const fields = {
+  id: integer(),
+  tenant_id: integer(),
+  url: text(),
+  events: listOf(text()),
+  is_active: flag(),
+  created_at: timestamp(),
+  updated_at: timestamp(),
+  failing_since: nullable(timestamp({ description: "Since when nothing but failures has come" })),
+  disabled_at: nullable(timestamp()),
+  disabled_reason: nullable(oneOf(disableReasons)),
+};
+
+export const webhookShape = object(fields, { name: "Webhook" });
+export type Webhook = ValueOf<typeof webhookShape>;
+
+const registeredShape = object(
+  { ...fields, secret: optional(text({ description: "Only when none was sent: it is shown this once" })) },
+  { name: "RegisteredWebhook" },
+);
+export type RegisteredWebhook = ValueOf<typeof registeredShape>;
+
+const address = url({ description: "https, on any public address" });
+const events = listOf(oneOf([...eventKinds, "*"]), { min: 1, max: 100 });
+const secret = optional(
+  nullable(
+    custom(
+      secretText({
+        min: 16,
+        max: 256,
+        description: "whsec_ and base64 of 24 to 64 bytes, or 16 to 256 plain characters; never shown again",
+      }),
+      secretFault,
+    ),
+  ),
+);
+
+const administrators = allow("superadmin", "admin");
+const path = { webhook_id: pathId() };
+
+export const webhooksContract = {
+  "webhooks.list": {
+    summary: "The tenant's webhooks, oldest first.",
+    audits: "webhook.list",
+    access: administrators,
+    result: listOf(webhookShape),
+  },
+  "webhooks.register": {
+    summary:
+      "Registers an address that is told of events; deliveries are signed by the Standard Webhooks scheme.",
+    audits: "webhook.register",
+    access: administrators,
+    body: { url: address, events, secret },
+    result: registeredShape,
+  },
+  "webhooks.update": {
+    summary:
+      "Changes a webhook. A new secret signs at once, the old one beside it for 24 hours; activating forgets past failures.",
+    audits: "webhook.update",
+    access: administrators,
+    path,
+    body: { url: optional(address), events: optional(events), is_active: optional(flag()), secret },
+    result: webhookShape,
+  },
+  "webhooks.remove": {
+    summary: "Deletes a webhook, its secret and what was on its way to it.",
+    audits: "webhook.delete",
+    access: administrators,
+    path,
+  },
+  "webhooks.event_types": {
+    summary: "The kinds of events a webhook can ask for; `*` stands for all of them.",
+    audits: "webhook.event_types",
+    access: administrators,
+    result: listOf(text()),
+  },
+} as const satisfies Contract;
+
+declare module "../shared/bus.ts" {
+  interface Actions extends ActionsOf<typeof webhooksContract> {}
+}

@@ -1,0 +1,31 @@
+// Pure decisions about webhooks.
+
+const prefix = "whsec_";
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/;
+const plain = /^[\x20-\x7e]*$/;
+
+/** Why a text is no secret; its length was checked before. */
+export function secretFault(secret: string): string | undefined {
+  if (!plain.test(secret)) return "the secret holds other characters than the printable ones of ASCII";
+  if (!secret.startsWith(prefix)) return undefined;
+  const encoded = secret.slice(prefix.length);
+  const bytes = base64.test(encoded) ? Buffer.from(encoded, "base64").length : 0;
+  return bytes >= 24 && bytes <= 64 ? undefined : "after whsec_ comes base64 of 24 to 64 bytes";
+}
+
+/** The bytes that sign: what a secret of the scheme encodes, and of any other its characters. */
+export function secretBytes(secret: string): Buffer {
+  return secret.startsWith(prefix)
+    ? Buffer.from(secret.slice(prefix.length), "base64")
+    : Buffer.from(secret, "utf8");
+}
+
+/** @param random 32 bytes */
+export function secretOf(random: Buffer): string {
+  return `${prefix}${random.toString("base64")}`;
+}
+
+/** For the audit log: queries carry tokens. */
+export function loggedUrl(url: string): string {
+  return url.split("?", 1)[0] ?? "";
+}

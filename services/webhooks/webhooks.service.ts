@@ -1,0 +1,68 @@
+// Webhooks: who of a tenant is told of which events, and the telling.
+// Life cycle: registered → changed, switched off and on → deleted, its secret at once, its log by and by.
+// Promises: secrets are at rest only sealed, and shown once when made here; every event is told at least once to each
+// webhook that asked for it, always under the same id, or its delivery ends as failed or canceled; nothing is ever sent to
+// an address that is not public, unless an operator allows it.
+import type { Service, ServiceSchema } from "moleculer";
+import { database } from "../../mixins/database.ts";
+import { jobs } from "../../mixins/jobs.ts";
+import { implement, runtimeOf } from "../shared/bus.ts";
+import { DeliveryWorker } from "../shared/deliveries/delivery-worker.ts";
+import { outboundOf } from "../shared/outbound/outbound-of.ts";
+import { cancelDeliveries } from "./cancel-deliveries.ts";
+import { removeWebhook, updateWebhook } from "./change-webhook.ts";
+import { deliveriesContract } from "./deliveries.contract.ts";
+import { listDeliveries } from "./list-deliveries.ts";
+import type { OpenEndpoint } from "./open-endpoints.ts";
+import { listEventTypes, listWebhooks } from "./own-webhooks.ts";
+import { recoverMissed } from "./recover-deliveries.ts";
+import { registerWebhook } from "./register-webhook.ts";
+import { recoverDeliveries, resendDelivery } from "./resend.ts";
+import { sweepDeliveries } from "./sweep.ts";
+import { testWebhook } from "./test-webhook.ts";
+import { webhookChannel } from "./webhook-channel.ts";
+import { webhooksContract } from "./webhooks.contract.ts";
+
+interface WebhooksService extends Service {
+  worker?: DeliveryWorker<OpenEndpoint>;
+}
+
+const webhooks: ServiceSchema<object, object, object, WebhooksService> = {
+  name: "webhooks",
+  mixins: [
+    database(),
+    jobs({
+      tasks: {
+        "webhooks.cancel": cancelDeliveries,
+        "webhooks.recover": recoverMissed,
+        "webhooks.sweep": sweepDeliveries,
+      },
+      schedules: { "webhooks.sweep": "17 1 * * *" },
+    }),
+  ],
+  actions: implement(
+    { ...webhooksContract, ...deliveriesContract },
+    {
+      "webhooks.list": listWebhooks,
+      "webhooks.register": registerWebhook,
+      "webhooks.update": updateWebhook,
+      "webhooks.remove": removeWebhook,
+      "webhooks.event_types": listEventTypes,
+      "webhooks.test": testWebhook,
+      "webhooks.deliveries": listDeliveries,
+      "webhooks.resend": resendDelivery,
+      "webhooks.recover": recoverDeliveries,
+    },
+  ),
+  async started(this: WebhooksService): Promise<void> {
+    const runtime = runtimeOf(this);
+    this.worker = new DeliveryWorker(runtime, webhookChannel(this.broker, runtime));
+    this.worker.start();
+  },
+  async stopped(this: WebhooksService): Promise<void> {
+    await this.worker?.stop();
+    outboundOf(runtimeOf(this)).close();
+  },
+};
+
+export default webhooks;
