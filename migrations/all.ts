@@ -6,6 +6,7 @@ import { Cache } from "./0004-cache.ts";
 import { Webhooks } from "./0005-webhooks.ts";
 import { Payments } from "./0006-payments.ts";
 import { Search } from "./0007-search.ts";
+import { Messenger } from "./0008-messenger.ts";
 
 export const migrations = [
   { name: "0001-foundation", class: Foundation },
@@ -15,4 +16,5 @@ export const migrations = [
   { name: "0005-webhooks", class: Webhooks },
   { name: "0006-payments", class: Payments },
   { name: "0007-search", class: Search },
+  { name: "0008-messenger", class: Messenger },
 ];

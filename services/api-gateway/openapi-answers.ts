@@ -49,7 +49,7 @@ const answers: Record<ErrorStatus, Answer> = {
   409: { name: "Conflict", description: "The present state does not allow it.", shape: errorShape },
   413: {
     name: "BodyTooLarge",
-    description: "The body is larger than 1 MB, or a payment notification than 256 kB.",
+    description: "The body is larger than 1 MB, or a notification of a provider than 256 kB.",
     shape: errorShape,
   },
   422: { name: "Unprocessable", description: "All faults of the parameters.", shape: validationErrorShape },
@@ -76,6 +76,9 @@ const decidedByAction: Partial<Record<ActionName, readonly ErrorStatus[]>> = {
   "accounts.resend_verification": [429],
   "accounts.request_reset": [429],
   "departments.list_public": [404],
+  "messenger.link": [400, 409, 429],
+  "messenger.subscribe": [403, 409],
+  "messenger.take_update": [400, 403, 404],
   "payments.take_card": [400, 409, 422],
   "payments.take_wallet": [400, 409],
   "patients.create": [403, 409],

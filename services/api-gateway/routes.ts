@@ -7,6 +7,7 @@ import { cacheContract } from "../cache/cache.contract.ts";
 import { cryptoContract } from "../crypto/crypto.contract.ts";
 import { healthContract } from "../health/health.contract.ts";
 import { mailContract } from "../mail/mail.contract.ts";
+import { messengerContract } from "../messenger/messenger.contract.ts";
 import { patientsContract } from "../patients/patients.contract.ts";
 import { paymentsContract } from "../payments/payments.contract.ts";
 import { departmentsContract } from "../tenants/departments.contract.ts";
@@ -24,6 +25,7 @@ export const contracts = {
   ...cryptoContract,
   ...healthContract,
   ...mailContract,
+  ...messengerContract,
   ...patientsContract,
   ...paymentsContract,
   ...departmentsContract,
@@ -128,6 +130,13 @@ const groups: Record<string, readonly Row[]> = {
     ["GET", "/api/webhooks/{webhook_id}/deliveries", "webhooks.deliveries", 200],
     ["POST", "/api/webhooks/{webhook_id}/deliveries/{delivery_id}/resend", "webhooks.resend", 202],
     ["POST", "/api/webhooks/{webhook_id}/recover", "webhooks.recover", 202],
+  ],
+  Messenger: [
+    ["POST", "/api/messenger/link", "messenger.link", 200],
+    ["DELETE", "/api/messenger/link", "messenger.unlink", 200],
+    ["GET", "/api/messenger/status", "messenger.status", 200],
+    ["POST", "/api/messenger/subscribe", "messenger.subscribe", 200],
+    ["POST", "/webhooks/telegram", "messenger.take_update", 200],
   ],
   Health: [["GET", "/api/admin/health", "health.report", 200]],
 };

@@ -34,7 +34,7 @@ export const healthContract = {
         ),
         version: text(),
         uptime_s: integer(),
-        checks: object({ postgres: state, bus: state, mail: state }),
+        checks: object({ postgres: state, bus: state, mail: state, messenger: oneOf(["ok", "off", "down"]) }),
       },
       { name: "HealthReport" },
     ),

@@ -48,15 +48,16 @@ async function report(call: Call<unknown>): Promise<Report> {
       from master_keys m where m.state = 'primary'`,
     values: [],
   });
-  const [postgres, mail] = await Promise.all([
+  const [postgres, mail, messenger] = await Promise.all([
     check(() => call.db.pool.query("select 1")),
     check(async () => {
       if (!(await call.bus("mail.check", {})).ok) throw new Error("no mail");
     }),
+    answered(call.bus("messenger.check", {}).then(({ state }) => state)),
   ]);
-  const checks = { postgres, bus: call.busState(), mail };
+  const checks = { postgres, bus: call.busState(), mail, messenger };
   return {
-    status: Object.values(checks).every((state) => state === "ok") ? "ok" : "degraded",
+    status: Object.values(checks).every((state) => state !== "down") ? "ok" : "degraded",
     tenant_mode: call.runtime.config.tenantMode === "multi",
     encryption_enabled: key !== undefined,
     tenants_count: counts?.tenants ?? 0,
@@ -74,18 +75,17 @@ async function report(call: Call<unknown>): Promise<Report> {
   };
 }
 
-async function check(probe: () => Promise<unknown>): Promise<"ok" | "down"> {
+function check(probe: () => Promise<unknown>): Promise<"ok" | "down"> {
+  return answered(probe().then(() => "ok" as const));
+}
+
+/** "down" when there is no answer in time. */
+async function answered<S extends string>(asked: Promise<S>): Promise<S | "down"> {
   const late = AbortSignal.timeout(checkMsMax);
   const expired = new Promise<"down">((resolve) =>
     late.addEventListener("abort", () => resolve("down"), { once: true }),
   );
-  return Promise.race([
-    probe().then(
-      () => "ok" as const,
-      () => "down" as const,
-    ),
-    expired,
-  ]);
+  return Promise.race([asked.catch(() => "down" as const), expired]);
 }
 
 const health: ServiceSchema = {

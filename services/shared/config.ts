@@ -10,6 +10,7 @@ import { accountSettings } from "./settings/accounts.ts";
 import type { Setting } from "./settings/entry.ts";
 import { cacheSettings } from "./settings/cache.ts";
 import { keySettings } from "./settings/keys.ts";
+import { messengerSettings } from "./settings/messenger.ts";
 import { paymentSettings } from "./settings/payments.ts";
 import { runtimeSettings } from "./settings/runtime.ts";
 import { webhookSettings } from "./settings/webhooks.ts";
@@ -21,6 +22,7 @@ const settings = {
   ...cacheSettings,
   ...paymentSettings,
   ...webhookSettings,
+  ...messengerSettings,
 };
 
 type ValueOf<S> = S extends Setting<infer T> ? T : never;

@@ -43,7 +43,7 @@ describe("200", () => {
       tenant_mode: true,
       version: expect.stringMatching(/^\d+\.\d+\.\d+/),
       uptime_s: expect.any(Number),
-      checks: { postgres: "ok", bus: "ok", mail: "ok" },
+      checks: { postgres: "ok", bus: "ok", mail: "ok", messenger: "off" },
     });
   });
 

@@ -19,7 +19,7 @@ interface Operation {
 const file = join(import.meta.dirname, "../interface/operations.json");
 const operations: Operation[] = JSON.parse(readFileSync(file, "utf8"));
 
-const built = ["4.2", "4.3", "4.5", "4.6", "4.7", "4.8", "4.10", "4.12", "4.13"];
+const built = ["4.2", "4.3", "4.4", "4.5", "4.6", "4.7", "4.8", "4.10", "4.12", "4.13"];
 const ours = [
   "DELETE /api/patients/{patient_id}",
   "GET /api/admin/audit/verify",
@@ -36,6 +36,7 @@ const ours = [
   "POST /api/patients/{patient_id}/records",
   "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/resend",
   "POST /api/webhooks/{webhook_id}/recover",
+  "POST /webhooks/telegram",
   "PUT /api/patients/{patient_id}",
 ];
 /** Of section 4.11, which is built in part. */

@@ -31,6 +31,7 @@ const secretKeys: Record<string, readonly string[]> = {
     "SMTP_URL",
     "CARD_WEBHOOK_SECRETS",
     "WALLET_WEBHOOK_SECRETS",
+    "TELEGRAM_BOT_TOKEN",
     "NATS_PASSWORD",
   ],
   "records-owner": ["DATABASE_URL", "POSTGRES_PASSWORD"],

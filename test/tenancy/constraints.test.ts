@@ -54,6 +54,9 @@ const record = (fields: string) =>
 
 const webhookTarget = (fields: string) =>
   `insert into delivery_targets (tenant_id, channel, events) values (${fields})`;
+const link = (fields: string) =>
+  `insert into messenger_links (id, tenant_id, user_id, chat_id, display_name) select t.id, ${fields}, 'N'
+   from delivery_targets t where t.tenant_id = :our and t.channel = 'webhook'`;
 const delivery = (fields: string) =>
   `insert into deliveries (tenant_id, target_id, event_id, seq, kind, payload, occurred_at, due_at)
    select ${fields}, 'user.created', '{}', now(), now() from delivery_targets t where t.tenant_id = :our`;
@@ -344,6 +347,28 @@ const statements: [rule: string, as: As, sql: string, code: Code][] = [
     check,
   ],
   ["a webhook disabled without a reason", "tenant", "update webhooks set disabled_at = now()", check],
+  ["a chat that is active and told nothing", "tenant", webhookTarget(":our, 'messenger', '{}'"), check],
+  ["a link of a foreign user", "tenant", link(":our, :theirDoctor, 77"), foreignKey],
+  ["a link in another tenant", "tenant", link(":their, :theirDoctor, 77"), forbidden],
+  ["a link to a foreign target", "platform", link(":their, :theirDoctor, 77"), unique],
+  ["a second link of a user", "tenant", link(":our, :ourDoctor, 77"), unique],
+  ["a link that ended without a reason", "tenant", "update messenger_links set ended_at = now()", check],
+  [
+    "a chat of another tenant's user",
+    "tenant",
+    "update messenger_links set chat_id = :their where tenant_id = :our",
+    unique,
+  ],
+  ["codes read by a tenant", "tenant", "select from messenger_codes", forbidden],
+  [
+    "a code that is not hashed",
+    "platform",
+    "insert into messenger_codes values (1, 'BCDFGHJK', 'N', now())",
+    check,
+  ],
+  ["updates read by a tenant", "tenant", "select from messenger_updates", forbidden],
+  ["the bot's lease taken by a tenant", "tenant", "update messenger_bots set leased_by = null", forbidden],
+  ["a bot forgotten", "platform", "delete from messenger_bots", forbidden],
   ["a delivery made by a tenant", "tenant", delivery(":our, t.id, 9, 9"), forbidden],
   ["a delivery to a foreign target", "platform", delivery(":their, t.id, 9, 9"), foreignKey],
   ["a second delivery of an event", "platform", delivery(":our, t.id, 1, 9"), unique],

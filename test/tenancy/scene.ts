@@ -90,6 +90,13 @@ export async function fillTenant(owner: pg.Client, subdomain: string): Promise<F
     [tenantId],
   );
   await fillWebhooks(owner, tenantId);
+  await owner.query(
+    `with target as (insert into delivery_targets (tenant_id, channel, events, is_active)
+       values ($1, 'messenger', '{}', false) returning id)
+     insert into messenger_links (id, tenant_id, user_id, chat_id, display_name)
+     select id, $1, $2, $1, 'A Doctor' from target`,
+    ids,
+  );
   const patientId = await fillPatients(owner, tenantId, departmentId, doctorId);
   return { tenantId, departmentId, doctorId, patientId };
 }

@@ -31,6 +31,7 @@ const expected = [
   "events",
   "lockouts",
   "mail_tokens",
+  "messenger_links",
   "patient_records",
   "patients",
   "preferences",

@@ -44,7 +44,7 @@ describe("by the program's text", () => {
     }
   });
 
-  it("the public ones are the nine of the interface and the completion of a reset", () => {
+  it("the public ones are the nine of the interface, the completion of a reset and the messenger's own", () => {
     const open = routes.filter((route) => contractOf(route).access.who === "public").map(({ path }) => path);
     expect(open.sort()).toEqual([
       "/api/auth/departments",
@@ -56,6 +56,7 @@ describe("by the program's text", () => {
       "/api/auth/tenants",
       "/api/auth/verify-email",
       "/webhooks/card-provider",
+      "/webhooks/telegram",
       "/webhooks/wallet-provider",
     ]);
   });

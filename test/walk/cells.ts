@@ -81,6 +81,9 @@ const drafts: Readonly<Record<string, Draw>> = {
   }),
   "PUT /api/preferences": async (rows) => ({ body: { settings: { note: rows.unique() } } }),
   "PUT /api/preferences/theme": async () => ({ body: { theme: "dark" } }),
+  "POST /api/messenger/link": async () => ({ body: { code: "BCDF-GHJK" } }),
+  "POST /api/messenger/subscribe": async () => ({ body: { events: ["patient.created"] } }),
+  "POST /webhooks/telegram": async () => ({ body: { update_id: 1 } }),
   "POST /api/admin/tenants": async (rows) => ({
     body: { name: "New Clinic", subdomain: `new-${rows.unique()}` },
   }),

@@ -104,6 +104,12 @@ export const rules: Readonly<Record<string, Rule>> = {
   "GET /api/preferences": rule("signed-in", 200),
   "PUT /api/preferences": rule("signed-in", 200),
   "PUT /api/preferences/theme": rule("signed-in", 200),
+  // The walk's process has no bot: whoever may link is told so.
+  "POST /api/messenger/link": rule("signed-in", 503),
+  "DELETE /api/messenger/link": rule("signed-in", 200),
+  "GET /api/messenger/status": rule("signed-in", 200),
+  "POST /api/messenger/subscribe": rule("signed-in", 503),
+  "POST /webhooks/telegram": rule("anyone", 404),
   "GET /api/admin/tenants": rule(administrators, 200),
   "POST /api/admin/tenants": rule(superadmin, 201),
   "GET /api/admin/tenants/{tenant_id}": rule(administrators, 200, path("tenant_id", "tenant")),
@@ -174,6 +180,7 @@ export const ours: ReadonlySet<string> = new Set([
   "GET /api/webhooks/{webhook_id}/deliveries",
   "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/resend",
   "POST /api/webhooks/{webhook_id}/recover",
+  "POST /webhooks/telegram",
   "GET /api/patients",
   "POST /api/patients",
   "GET /api/patients/{patient_id}",
@@ -187,6 +194,7 @@ export const ours: ReadonlySet<string> = new Set([
 export const sectionsDue: ReadonlySet<string> = new Set([
   "4.2",
   "4.3",
+  "4.4",
   "4.5",
   "4.6",
   "4.7",

@@ -6,6 +6,8 @@ import type { Exchanged, OutboundFailure, OutboundRequest } from "./outbound.ts"
 import type { Target } from "./target.ts";
 
 export const answerBytesMax = 65_536;
+/** For the few who ask for more. */
+const answerBytesLimit = 8_388_608;
 const headerBytesMax = 16_384;
 
 interface Exchange {
@@ -63,7 +65,8 @@ function attempt(of: Exchange): Promise<Outcome> {
         body: "",
       };
       answer = started;
-      readBody(response, started, () => settle(started));
+      const bytesMax = Math.min(of.request.answerBytesMax ?? answerBytesMax, answerBytesLimit);
+      readBody(response, started, bytesMax, () => settle(started));
     });
     sent.end(of.request.body);
   });
@@ -93,14 +96,14 @@ function send({ target, address, request, connections }: Exchange): http.ClientR
 }
 
 /** Reads on to the end, so that the connection can be kept, but not past the bound; `answer.body` grows meanwhile. */
-function readBody(response: http.IncomingMessage, answer: Answer, done: () => void): void {
+function readBody(response: http.IncomingMessage, answer: Answer, bytesMax: number, done: () => void): void {
   let bytes = 0;
   const decoder = new TextDecoder();
   response.on("data", (chunk: Buffer) => {
-    const rest = answerBytesMax - bytes;
+    const rest = bytesMax - bytes;
     bytes += chunk.length;
     answer.body += decoder.decode(chunk.subarray(0, rest), { stream: true });
-    if (bytes < answerBytesMax) return;
+    if (bytes < bytesMax) return;
     response.destroy();
     done();
   });

@@ -25,6 +25,8 @@ export interface OutboundRequest {
   body?: string | undefined;
   /** At most 15 000, for all of it: resolving, connecting, answering. */
   deadlineMs?: number;
+  /** Of the answer, 64 kB unless stated; what is beyond is not read. */
+  answerBytesMax?: number;
   /** Gives up at once; the request may have arrived. */
   signal?: AbortSignal | undefined;
 }
@@ -50,7 +52,7 @@ export type Exchanged =
       status: number;
       /** The header as it came. */
       retryAfter: string | undefined;
-      /** At most 64 kB of it, and what came before the deadline. */
+      /** No more of it than `answerBytesMax`, and what came before the deadline. */
       body: string;
     }
   | { ok: false; failure: OutboundFailure };

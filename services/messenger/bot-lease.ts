@@ -1,0 +1,52 @@
+// Which process speaks with the messenger: the one that holds the bot's lease, by the database's clock. A process that
+// died is followed by another when its lease has run out.
+import type { Database } from "../shared/database/database.ts";
+import { platform } from "../shared/database/scope.ts";
+
+export const leaseSeconds = 15;
+
+export class BotLease {
+  readonly #database: Database;
+  readonly #bot: string;
+  readonly #holder: string;
+
+  /** @param holder a UUID of this process */
+  constructor(database: Database, bot: string, holder: string) {
+    this.#database = database;
+    this.#bot = bot;
+    this.#holder = holder;
+  }
+
+  /** Takes the lease, or prolongs it. @returns whether it is held now */
+  async hold(): Promise<boolean> {
+    const held = await this.#database.readOne(platform, {
+      name: "messenger.lease",
+      text: `insert into messenger_bots as b (bot, leased_by, leased_until)
+        values ($1, $2::uuid, now() + interval '${leaseSeconds} seconds')
+        on conflict (bot) do update set leased_by = excluded.leased_by, leased_until = excluded.leased_until,
+          state = case when b.leased_by = excluded.leased_by then b.state else 'down' end
+        where b.leased_by = excluded.leased_by or b.leased_until is null or b.leased_until < now()
+        returning bot`,
+      values: [this.#bot, this.#holder],
+    });
+    return held !== undefined;
+  }
+
+  /** @param username as the messenger names the bot; undefined leaves it */
+  async say(state: "ok" | "down", username?: string): Promise<void> {
+    await this.#database.read(platform, {
+      name: "messenger.say",
+      text: `update messenger_bots set state = $3, username = coalesce($4, username)
+        where bot = $1 and leased_by = $2::uuid`,
+      values: [this.#bot, this.#holder, state, username ?? null],
+    });
+  }
+
+  async release(): Promise<void> {
+    await this.#database.read(platform, {
+      name: "messenger.release",
+      text: "update messenger_bots set leased_until = null where bot = $1 and leased_by = $2::uuid",
+      values: [this.#bot, this.#holder],
+    });
+  }
+}

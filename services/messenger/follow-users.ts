@@ -1,0 +1,38 @@
+// Jobs: what follows when the database has ended a link, or a linked user has another role, and the end of what is no
+// longer needed.
+import { Caller } from "../shared/caller.ts";
+import { platform } from "../shared/database/scope.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import { finishEnded } from "./end-link.ts";
+import { lookAgain } from "./subscribe.ts";
+
+const roundsMax = 1_000;
+
+export async function followUsers(this: { runtime: Runtime }, payload: unknown): Promise<void> {
+  // Written by the triggers of migrations/0008/follow-users.ts.
+  const { tenant_id: tenantId, user_id: userId } = payload as { tenant_id: number; user_id?: number };
+  const { database } = this.runtime;
+  const caller = Caller.system("messenger");
+  for (let round = 0; round < roundsMax; round++) {
+    if (!(await database.change(platform, caller, (change) => finishEnded(change, tenantId)))) break;
+  }
+  if (userId !== undefined)
+    await database.change({ tenantId }, caller, (change) => lookAgain(change, tenantId, userId));
+}
+
+/** Telegram repeats an update for a day at most. */
+const updatesKeptDays = 3;
+
+export async function sweepMessenger(this: { runtime: Runtime }): Promise<void> {
+  const { database } = this.runtime;
+  await database.read(platform, {
+    name: "messenger.sweep_codes",
+    text: "delete from messenger_codes where expires_at < now() - interval '1 hour'",
+    values: [],
+  });
+  await database.read(platform, {
+    name: "messenger.sweep_updates",
+    text: `delete from messenger_updates where taken_at < now() - interval '${updatesKeptDays} days'`,
+    values: [],
+  });
+}

@@ -1,0 +1,71 @@
+// Linking and unlinking on behalf of a signed-in user.
+import type { Call } from "../shared/bus.ts";
+import type { Change } from "../shared/database/change.ts";
+import { platform } from "../shared/database/scope.ts";
+import { BadRequest, Conflict, Unauthorized } from "../shared/errors.ts";
+import { mapViolations } from "../shared/failures.ts";
+import { perRuntime } from "../shared/per-runtime.ts";
+import { RateLimit } from "../shared/rate-limits.ts";
+import { codeKeyOf } from "./bot.ts";
+import { hashCode, readCode } from "./code.rules.ts";
+import { endLinkOfUser } from "./end-link.ts";
+import type { MessengerStatus } from "./messenger.contract.ts";
+import { type Account, accountOf, assertOn, readStatus } from "./own-link.ts";
+import { enqueueReply } from "./enqueue-reply.ts";
+
+/** A code names a chat and no user, so guesses are counted where they come from: five in ten minutes, right or wrong. */
+const triesOf = perRuntime(({ database }) => new RateLimit(database, "messenger_link", 5, 600));
+
+const alreadyLinked = () => new Conflict("already_linked", "The account or the chat is already linked");
+
+export async function linkAccount(call: Call<{ code: string }>): Promise<MessengerStatus> {
+  assertOn(call.runtime);
+  const account = accountOf(call);
+  await triesOf(call.runtime).take(`${account.tenantId}:${account.userId}`);
+  const code = readCode(call.params.code);
+  // What can be no code is answered like one that is wrong.
+  const hash = hashCode(codeKeyOf(call.runtime), code ?? "");
+  const linked = call.db.change(platform, call.caller, (change) => link(change, account, hash));
+  const violations = { messenger_links_chat: alreadyLinked, messenger_links_user: alreadyLinked };
+  await mapViolations(violations, linked);
+  return readStatus(call.runtime, account);
+}
+
+async function link(change: Change, { tenantId, userId }: Account, hash: Buffer): Promise<void> {
+  // Held until commit: whoever blocks or deletes the user comes before or after, and two of a user's own come in turn.
+  const [user] = await change.execute(
+    `select u.id from users u join tenants t on t.id = u.tenant_id and t.is_active and t.deleted_at is null
+     where u.tenant_id = ? and u.id = ? and u.is_active and u.deleted_at is null for no key update of u for share of t`,
+    [tenantId, userId],
+  );
+  if (user === undefined) throw new Unauthorized();
+  const [existing] = await change.execute(
+    "select id from messenger_links where tenant_id = ? and user_id = ? and ended_at is null",
+    [tenantId, userId],
+  );
+  if (existing !== undefined) throw alreadyLinked();
+  // Deleting the row is what uses the code: of many who try at once, one gets it.
+  const [chat] = await change.execute<{ chat_id: string; display_name: string }>(
+    "delete from messenger_codes where code_hash = ? and expires_at > now() returning chat_id, display_name",
+    [hash],
+  );
+  if (chat === undefined) throw new BadRequest("invalid_code", "The code is invalid or expired");
+  const [target] = await change.execute<{ id: number }>(
+    `insert into delivery_targets (tenant_id, channel, events, is_active) values (?, 'messenger', '{}', false)
+     returning id`,
+    [tenantId],
+  );
+  await change.execute(
+    "insert into messenger_links (id, tenant_id, user_id, chat_id, display_name) values (?, ?, ?, ?, ?)",
+    [target?.id, tenantId, userId, chat.chat_id, chat.display_name],
+  );
+  await enqueueReply(change, Number(chat.chat_id), "linked");
+  change.audit({ tenantId, action: "messenger.link", target: { type: "user", id: userId } });
+}
+
+export async function unlinkAccount(call: Call<unknown>): Promise<MessengerStatus> {
+  const account = accountOf(call);
+  const { tenantId } = account;
+  await call.db.change({ tenantId }, call.caller, (change) => endLinkOfUser(change, account, "user"));
+  return readStatus(call.runtime, account);
+}

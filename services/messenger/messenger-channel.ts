@@ -1,0 +1,65 @@
+// Linked chats as a channel of the delivery worker. A chat that has blocked the bot, or is gone, is unlinked.
+import { Caller } from "../shared/caller.ts";
+import { platform } from "../shared/database/scope.ts";
+import type { Channel, Outcome, TargetRef } from "../shared/deliveries/channel.ts";
+import type { Role } from "../shared/roles.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import type { Bot } from "./bot.ts";
+import { endLinkOfChat } from "./end-link.ts";
+import { maySee } from "./kinds.rules.ts";
+import { messageOf } from "./message.rules.ts";
+import { sendText } from "./send-text.ts";
+
+/** Seconds before each try: a person wants to know soon or not at all, so a day is the end. */
+const waitsSeconds = [0, 2, 10, 60, 300, 1_800, 7_200, 14_400, 28_800, 43_200];
+
+export interface Chat {
+  chatId: number;
+  role: Role;
+}
+
+/** @param ending aborts what waits for its turn: it is given back */
+export function messengerChannel(runtime: Runtime, bot: Bot, ending: AbortSignal): Channel<Chat> {
+  return {
+    name: "messenger",
+    waitsSeconds,
+    settingsOf: (targets) => openChats(runtime, bot, targets),
+    async send({ kind, payload, occurredAt }, { chatId, role }, signal) {
+      // The role may have changed after the event was fanned out.
+      if (!maySee(role, kind))
+        return { outcome: "gone", statusCode: null, durationMs: 0, error: "not_allowed", response: null };
+      const text = messageOf(kind, payload, occurredAt);
+      return sendText(bot, chatId, text, AbortSignal.any([signal, ending]));
+    },
+    recorded: (outcomes) => unlinkGone(runtime, outcomes),
+  };
+}
+
+/** Absent: unlinked, told nothing, or its user or tenant is not active. "later": the messenger has asked for a pause. */
+async function openChats(
+  { database }: Runtime,
+  bot: Bot,
+  targets: readonly TargetRef[],
+): Promise<Map<number, Chat | "later">> {
+  const rows = await database.read<{ id: number; chat_id: string; role: Role }>(platform, {
+    name: "messenger.chats",
+    text: `select l.id, l.chat_id, u.role from delivery_targets t
+      join messenger_links l on l.tenant_id = t.tenant_id and l.id = t.id and l.ended_at is null
+      join users u on u.tenant_id = l.tenant_id and u.id = l.user_id and u.is_active and u.deleted_at is null
+      join tenants n on n.id = t.tenant_id and n.is_active and n.deleted_at is null
+      where t.id = any($1::integer[]) and t.is_active and t.deleted_at is null`,
+    values: [targets.map(({ targetId }) => targetId)],
+  });
+  const { isPaused } = bot.pacer;
+  return new Map(
+    rows.map(({ id, chat_id: chatId, role }) => [id, isPaused ? "later" : { chatId: Number(chatId), role }]),
+  );
+}
+
+async function unlinkGone({ database }: Runtime, outcomes: readonly Outcome<Chat>[]): Promise<void> {
+  const gone = outcomes.filter(({ attempt }) => attempt.error === "chat_gone");
+  for (const chatId of new Set(gone.map(({ settings }) => settings.chatId)))
+    await database.change(platform, Caller.system("messenger"), (change) =>
+      endLinkOfChat(change, chatId, "chat_gone"),
+    );
+}

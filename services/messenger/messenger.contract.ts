@@ -1,0 +1,79 @@
+// What the messenger service offers: linking the caller's own account with a chat, and what the chat is told.
+import { anyone, onlyServices, signedIn } from "../shared/access.ts";
+import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { eventKinds } from "../shared/event-kinds.ts";
+import { inHeader, nullable, optional } from "../shared/params/modifiers.ts";
+import { object, timestamp } from "../shared/params/results.ts";
+import { flag, integer, listOf, oneOf, text } from "../shared/params/rules.ts";
+import type { ValueOf } from "../shared/params/types.ts";
+import { rawContent } from "../shared/raw-body.ts";
+
+export const subscribedMax = 50;
+const updateBytesMax = 262_144;
+
+const state = oneOf(["ok", "off", "down"], {
+  description: "off: no bot is configured; down: the messenger's servers are not reached",
+});
+
+export const statusShape = object(
+  {
+    linked: flag(),
+    provider: oneOf(["telegram"]),
+    display_name: nullable(text({ description: "As the messenger names the chat" })),
+    linked_at: nullable(timestamp()),
+    events: listOf(text(), { description: "The kinds that were asked for" }),
+    messenger: state,
+    bot: nullable(text({ description: "The bot's name, to write /start to" })),
+  },
+  { name: "MessengerStatus" },
+);
+export type MessengerStatus = ValueOf<typeof statusShape>;
+
+export const messengerContract = {
+  "messenger.link": {
+    summary: "Links the caller with the chat that shows this code (write /start to the bot).",
+    audits: "messenger.link",
+    access: signedIn,
+    body: { code: text({ max: 100, description: "XXXX-XXXX; case and dash do not matter" }) },
+    result: statusShape,
+  },
+  "messenger.unlink": {
+    summary: "Unlinks the caller's chat; also fine when there is none.",
+    audits: "messenger.unlink",
+    access: signedIn,
+    result: statusShape,
+  },
+  "messenger.status": {
+    summary: "Whether the caller has a linked chat, and what it is told.",
+    audits: "messenger.status",
+    access: signedIn,
+    result: statusShape,
+  },
+  "messenger.subscribe": {
+    summary:
+      "Replaces the kinds of events the caller's chat is told of; `*` stands for all that the caller's role may see.",
+    audits: "messenger.subscribe",
+    access: signedIn,
+    body: { events: listOf(oneOf([...eventKinds, "*"]), { max: subscribedMax }) },
+    result: statusShape,
+  },
+  "messenger.take_update": {
+    summary: "Takes an update of the messenger; it knows the secret it was given.",
+    audits: "messenger.take_update",
+    access: anyone,
+    header: { secret_token: inHeader(optional(nullable(text())), "X-Telegram-Bot-Api-Secret-Token") },
+    body: rawContent(updateBytesMax),
+    rawBody: { bytesMax: updateBytesMax, fields: { update_id: integer() } },
+    result: object({ received: flag() }, { name: "UpdateReceipt" }),
+  },
+  "messenger.check": {
+    summary: "How the conversation with the messenger goes.",
+    audits: "messenger.check",
+    access: onlyServices("health"),
+    result: object({ state }),
+  },
+} as const satisfies Contract;
+
+declare module "../shared/bus.ts" {
+  interface Actions extends ActionsOf<typeof messengerContract> {}
+}

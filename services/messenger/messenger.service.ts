@@ -1,0 +1,61 @@
+// The messenger: which chats belong to which accounts, and telling them of events.
+// Life cycle: a chat asks for a code → a signed-in user posts it → linked, told of what the user subscribes to → unlinked
+// by the user, in the chat, or because the user, the tenant or the chat is gone.
+// Promises: a code links once; one process at a time speaks with the messenger, and another follows when it dies; an update
+// has one effect; chats are told ids and facts, never a patient's text; the token is in no log, error or answer.
+// Does not: understand talk, work in groups, or keep anything anybody wrote.
+import type { Service, ServiceSchema } from "moleculer";
+import { database } from "../../mixins/database.ts";
+import { jobs } from "../../mixins/jobs.ts";
+import { implement, runtimeOf } from "../shared/bus.ts";
+import { botOf } from "./bot.ts";
+import { Conversation } from "./conversation.ts";
+import { followUsers, sweepMessenger } from "./follow-users.ts";
+import { linkAccount, unlinkAccount } from "./link.ts";
+import { messengerContract } from "./messenger.contract.ts";
+import { accountOf, readConversation, readStatus } from "./own-link.ts";
+import { receiveUpdate } from "./receive-update.ts";
+import { sendReply } from "./replies.ts";
+import { subscribe } from "./subscribe.ts";
+
+interface MessengerService extends Service {
+  conversation?: Conversation;
+}
+
+const messenger: ServiceSchema<object, object, object, MessengerService> = {
+  name: "messenger",
+  mixins: [
+    database(),
+    jobs({
+      tasks: {
+        "messenger.reply": sendReply,
+        "messenger.follow": followUsers,
+        "messenger.sweep": sweepMessenger,
+      },
+      schedules: { "messenger.sweep": "23 * * * *" },
+      // They mostly wait for their chat's turn: one that asks a lot must not hold up the others.
+      concurrentMax: 16,
+    }),
+  ],
+  actions: implement(messengerContract, {
+    "messenger.link": linkAccount,
+    "messenger.unlink": unlinkAccount,
+    "messenger.status": (call) => readStatus(call.runtime, accountOf(call)),
+    "messenger.subscribe": subscribe,
+    "messenger.take_update": receiveUpdate,
+    "messenger.check": async (call) => ({ state: (await readConversation(call.runtime)).state }),
+  }),
+  started(this: MessengerService): void {
+    const runtime = runtimeOf(this);
+    const bot = botOf(runtime);
+    if (bot === undefined) return;
+    this.conversation = new Conversation(runtime, bot);
+    this.conversation.start();
+  },
+  async stopped(this: MessengerService): Promise<void> {
+    await this.conversation?.stop();
+    botOf(runtimeOf(this))?.close();
+  },
+};
+
+export default messenger;

@@ -1,0 +1,73 @@
+// What every action of a signed-in user begins and ends with: whose account it is, whether there is a messenger at all, and
+// how the account's link looks now.
+import type { Call } from "../shared/bus.ts";
+import { platform } from "../shared/database/scope.ts";
+import { Forbidden, Unavailable } from "../shared/errors.ts";
+import type { Role } from "../shared/roles.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import { toIso } from "../shared/wire.ts";
+import { botOf } from "./bot.ts";
+import type { MessengerStatus } from "./messenger.contract.ts";
+
+export interface Account {
+  tenantId: number;
+  userId: number;
+  role: Role;
+}
+
+/** @throws Forbidden for operators and the system, who are nobody's account */
+export function accountOf({ caller }: Call<unknown>): Account {
+  const { principal } = caller;
+  if (principal.kind !== "user") throw new Forbidden();
+  return { tenantId: principal.tenantId, userId: principal.userId, role: principal.role };
+}
+
+/** @throws Unavailable where no bot is configured */
+export function assertOn(runtime: Runtime): void {
+  if (botOf(runtime) === undefined)
+    throw new Unavailable("messenger_off", "No messenger is set up in this installation", 3_600);
+}
+
+interface Row {
+  display_name: string;
+  linked_at: string;
+  events: string[];
+}
+
+export async function readStatus(runtime: Runtime, { tenantId, userId }: Account): Promise<MessengerStatus> {
+  const [link, conversation] = await Promise.all([
+    runtime.database.readOne<Row>(
+      { tenantId },
+      {
+        name: "messenger.own_link",
+        text: `select display_name, linked_at, events from messenger_links
+          where tenant_id = $1 and user_id = $2 and ended_at is null`,
+        values: [tenantId, userId],
+      },
+    ),
+    readConversation(runtime),
+  ]);
+  return {
+    linked: link !== undefined,
+    provider: "telegram",
+    display_name: link?.display_name ?? null,
+    linked_at: link === undefined ? null : toIso(link.linked_at),
+    events: link?.events ?? [],
+    messenger: conversation.state,
+    bot: conversation.bot,
+  };
+}
+
+/** Of all processes: whichever speaks with the messenger has written how that goes. */
+export async function readConversation(
+  runtime: Runtime,
+): Promise<{ state: MessengerStatus["messenger"]; bot: string | null }> {
+  const bot = botOf(runtime);
+  if (bot === undefined) return { state: "off", bot: null };
+  const row = await runtime.database.readOne<{ is_ok: boolean | null; username: string | null }>(platform, {
+    name: "messenger.conversation",
+    text: "select state = 'ok' and leased_until > now() as is_ok, username from messenger_bots where bot = $1",
+    values: [bot.key],
+  });
+  return { state: row?.is_ok === true ? "ok" : "down", bot: row?.username ?? null };
+}

@@ -1,0 +1,55 @@
+// Telegram's limits: some thirty messages a second over all chats, one a second to each. Whoever sends waits here for the
+// turn; when Telegram asks for a pause all wait, and those who would wait long are told so instead.
+import { setTimeout as delay } from "node:timers/promises";
+
+const overallGapMs = 40;
+const chatGapMs = 1_000;
+const waitMsMax = 10_000;
+
+export type Turn = { mayGo: true } | { mayGo: false; seconds: number };
+
+export class Pacer {
+  #next = 0;
+  #pausedUntil = 0;
+  readonly #tails = new Map<number, Promise<void>>();
+
+  /** Nothing goes out for so long. */
+  pause(seconds: number): void {
+    this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + seconds * 1000);
+  }
+
+  get isPaused(): boolean {
+    return this.#pausedUntil > performance.now();
+  }
+
+  /** Each chat's in the order of asking. Rejects when `signal` aborts. */
+  async take(chatId: number, signal: AbortSignal): Promise<Turn> {
+    const before = this.#tails.get(chatId) ?? Promise.resolve();
+    const turn = before.then(() => this.#takeOverall(signal));
+    const tail = turn
+      .then(({ mayGo }) => (mayGo ? delay(chatGapMs, undefined, { ref: false }) : undefined))
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#tails.get(chatId) === tail) this.#tails.delete(chatId);
+      });
+    this.#tails.set(chatId, tail);
+    return turn;
+  }
+
+  async #takeOverall(signal: AbortSignal): Promise<Turn> {
+    for (;;) {
+      signal.throwIfAborted();
+      const now = performance.now();
+      const pauseMs = this.#pausedUntil - now;
+      if (pauseMs > waitMsMax) return { mayGo: false, seconds: Math.ceil(pauseMs / 1000) };
+      if (pauseMs > 0) {
+        await delay(pauseMs, undefined, { signal });
+        continue;
+      }
+      const at = Math.max(now, this.#next);
+      this.#next = at + overallGapMs;
+      if (at > now) await delay(at - now, undefined, { signal });
+      if (!this.isPaused) return { mayGo: true };
+    }
+  }
+}

@@ -1,0 +1,47 @@
+// One message to one chat, when its turn has come, and what became of it.
+import type { Attempt } from "../shared/deliveries/channel.ts";
+import type { Bot } from "./bot.ts";
+import type { Trouble } from "./bot-answer.rules.ts";
+
+/** Why nothing more is sent for a while after a refused token, in seconds. */
+const refusedPauseSeconds = 30;
+
+const errors: Record<Trouble, string> = {
+  refused: "refused",
+  conflict: "conflict",
+  rate_limited: "rate_limited",
+  chat_gone: "chat_gone",
+  rejected: "rejected",
+  unreachable: "connection",
+};
+
+/** Never rejects. Plain text: nothing in it is a mark or a link to look at. */
+export async function sendText(
+  bot: Bot,
+  chatId: number,
+  text: string,
+  signal: AbortSignal,
+): Promise<Attempt> {
+  const turn = await bot.pacer.take(chatId, signal).catch(() => undefined);
+  if (turn === undefined) return attempt("unsent", 0, null, null);
+  if (!turn.mayGo) return attempt("failed", 0, null, "rate_limited", turn.seconds);
+  const params = { chat_id: chatId, text, link_preview_options: { is_disabled: true } };
+  const { answer, status, durationMs } = await bot.call("sendMessage", params, { signal });
+  if (answer === "aborted") return attempt("unsent", durationMs, null, null);
+  if (answer.ok) return attempt("delivered", durationMs, status, null);
+  const { trouble, retryAfterSeconds } = answer;
+  if (trouble === "rate_limited") bot.pacer.pause(retryAfterSeconds ?? 1);
+  if (trouble === "refused") bot.pacer.pause(refusedPauseSeconds);
+  const outcome = trouble === "chat_gone" ? "gone" : "failed";
+  return attempt(outcome, durationMs, status, errors[trouble], retryAfterSeconds);
+}
+
+function attempt(
+  outcome: Attempt["outcome"],
+  durationMs: number,
+  statusCode: number | null,
+  error: string | null,
+  retryAfterSeconds?: number,
+): Attempt {
+  return { outcome, durationMs, statusCode, error, response: null, retryAfterSeconds };
+}

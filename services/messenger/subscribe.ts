@@ -1,0 +1,62 @@
+// What a linked chat is told of: asked for by its user, and looked at again whenever the user's role changes.
+import type { Call } from "../shared/bus.ts";
+import type { Change } from "../shared/database/change.ts";
+import type { EventKind } from "../shared/event-kinds.ts";
+import { Conflict, Forbidden } from "../shared/errors.ts";
+import type { Role } from "../shared/roles.ts";
+import { refusedKinds, toldKinds } from "./kinds.rules.ts";
+import type { MessengerStatus } from "./messenger.contract.ts";
+import { accountOf, assertOn, readStatus } from "./own-link.ts";
+
+export async function subscribe(call: Call<{ events: (EventKind | "*")[] }>): Promise<MessengerStatus> {
+  assertOn(call.runtime);
+  const account = accountOf(call);
+  const { tenantId, userId, role } = account;
+  const events = [...new Set(call.params.events)];
+  const refused = refusedKinds(role, events);
+  if (refused.length > 0)
+    throw new Forbidden("event_not_allowed", `Your role may not see ${refused.join(", ")}`);
+  await call.db.change({ tenantId }, call.caller, async (change) => {
+    const [link] = await change.execute<{ id: number }>(
+      "select id from messenger_links where tenant_id = ? and user_id = ? and ended_at is null for no key update",
+      [tenantId, userId],
+    );
+    if (link === undefined) throw new Conflict("not_linked", "The account has no linked chat");
+    await change.execute(`update messenger_links set events = ${texts} where tenant_id = ? and id = ?`, [
+      JSON.stringify(events),
+      tenantId,
+      link.id,
+    ]);
+    await tell(change, { tenantId, id: link.id }, toldKinds(role, events));
+    const target = { type: "user", id: userId };
+    change.audit({ tenantId, action: "messenger.subscribe", target, changes: { events } });
+  });
+  return readStatus(call.runtime, account);
+}
+
+/** A JSON list as an array of text: the parameters of a change are scalars. */
+const texts = `array(select kind.value from json_array_elements_text(?::json) with ordinality as kind (value, place)
+  order by kind.place)`;
+
+async function tell(
+  change: Change,
+  { tenantId, id }: { tenantId: number; id: number },
+  kinds: readonly string[],
+): Promise<void> {
+  await change.execute(
+    `update delivery_targets set events = ${texts}, is_active = ?, updated_at = now()
+     where tenant_id = ? and id = ? and deleted_at is null`,
+    [JSON.stringify(kinds), kinds.length > 0, tenantId, id],
+  );
+}
+
+/** After a change of role. */
+export async function lookAgain(change: Change, tenantId: number, userId: number): Promise<void> {
+  const [link] = await change.execute<{ id: number; events: string[]; role: Role }>(
+    `select l.id, l.events, u.role from messenger_links l
+     join users u on u.tenant_id = l.tenant_id and u.id = l.user_id
+     where l.tenant_id = ? and l.user_id = ? and l.ended_at is null for no key update of l`,
+    [tenantId, userId],
+  );
+  if (link !== undefined) await tell(change, { tenantId, id: link.id }, toldKinds(link.role, link.events));
+}
