@@ -112,7 +112,8 @@ export async function startBotApi(): Promise<BotApi> {
     pending: () => updates.length,
     push(update) {
       const id = typeof update["update_id"] === "number" ? update["update_id"] : nextId++;
-      updates.push({ ...update, update_id: id });
+      // First, as Telegram writes it.
+      updates.push({ update_id: id, ...update });
       const [one] = waiting;
       one?.();
       return id;
