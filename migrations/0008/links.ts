@@ -20,6 +20,7 @@ create table messenger_links (
 );
 create unique index messenger_links_user on messenger_links (tenant_id, user_id) where ended_at is null;
 create unique index messenger_links_chat on messenger_links (chat_id) where ended_at is null;
+create index messenger_links_ended on messenger_links (ended_at) where ended_at is not null;
 create index messenger_links_of_user on messenger_links (tenant_id, user_id);
 
 alter table messenger_links enable row level security;

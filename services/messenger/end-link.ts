@@ -1,5 +1,5 @@
-// The end of a link: its row, its target, and what was on its way to it. All in the caller's transaction, with its audit
-// entry; the chat is told by a job.
+// The end of a link: its row, its target, and its audit entry in the caller's transaction; what was on its way ends, and the
+// chat is told, by jobs.
 import type { Change } from "../shared/database/change.ts";
 import { enqueueReply } from "./enqueue-reply.ts";
 
@@ -35,11 +35,11 @@ export function endLinkOfChat(change: Change, chatId: number, reason: EndReason)
 
 const finishedMax = 100;
 
-/** Those that the database ended itself. @returns whether there was one */
-export function finishEnded(change: Change, tenantId: number): Promise<boolean> {
-  const where = `ctid in (select ctid from messenger_links where tenant_id = ? and ended_at is not null
-    order by id limit ${finishedMax} for update skip locked)`;
-  return endLinks(change, where, [tenantId], ({ ended_reason: reason }) => reason ?? "user", true);
+/** Those that the database ended itself, of all tenants. @returns whether there was one */
+export function finishEnded(change: Change): Promise<boolean> {
+  const where = `ctid in (select ctid from messenger_links where ended_at is not null
+    order by ended_at limit ${finishedMax} for update skip locked)`;
+  return endLinks(change, where, [], ({ ended_reason: reason }) => reason ?? "user", true);
 }
 
 async function endLinks(
@@ -60,11 +60,8 @@ async function endLinks(
        where tenant_id = ? and id = ?`,
       [tenantId, id],
     );
-    await change.execute(
-      `update deliveries set state = 'canceled', finished_at = clock_timestamp()
-       where tenant_id = ? and target_id = ? and state = 'pending'`,
-      [tenantId, id],
-    );
+    // In batches, and so by a job: after an outage it may be a long backlog. The worker drops what is due by itself.
+    await change.enqueue("webhooks.cancel", { tenant_id: tenantId, target_id: id });
     change.audit({
       tenantId,
       action: "messenger.unlink",

@@ -11,13 +11,17 @@ const roundsMax = 1_000;
 export async function followUsers(this: { runtime: Runtime }, payload: unknown): Promise<void> {
   // Written by the triggers of migrations/0008/follow-users.ts.
   const { tenant_id: tenantId, user_id: userId } = payload as { tenant_id: number; user_id?: number };
-  const { database } = this.runtime;
-  const caller = Caller.system("messenger");
-  for (let round = 0; round < roundsMax; round++) {
-    if (!(await database.change(platform, caller, (change) => finishEnded(change, tenantId)))) break;
-  }
+  await finishAll(this.runtime);
   if (userId !== undefined)
-    await database.change({ tenantId }, caller, (change) => lookAgain(change, tenantId, userId));
+    await this.runtime.database.change({ tenantId }, Caller.system("messenger"), (change) =>
+      lookAgain(change, tenantId, userId),
+    );
+}
+
+async function finishAll({ database }: Runtime): Promise<void> {
+  for (let round = 0; round < roundsMax; round++) {
+    if (!(await database.change(platform, Caller.system("messenger"), finishEnded))) return;
+  }
 }
 
 /** Telegram repeats an update for a day at most. */
@@ -25,6 +29,8 @@ const updatesKeptDays = 3;
 
 export async function sweepMessenger(this: { runtime: Runtime }): Promise<void> {
   const { database } = this.runtime;
+  // Should the job of an ended link have been lost with its process.
+  await finishAll(this.runtime);
   await database.read(platform, {
     name: "messenger.sweep_codes",
     text: "delete from messenger_codes where expires_at < now() - interval '1 hour'",

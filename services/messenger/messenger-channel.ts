@@ -1,7 +1,7 @@
 // Linked chats as a channel of the delivery worker. A chat that has blocked the bot, or is gone, is unlinked.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Channel, Outcome, TargetRef } from "../shared/deliveries/channel.ts";
+import type { Channel, Delivery, Outcome, TargetRef } from "../shared/deliveries/channel.ts";
 import type { Role } from "../shared/roles.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import type { Bot } from "./bot.ts";
@@ -24,15 +24,40 @@ export function messengerChannel(runtime: Runtime, bot: Bot, ending: AbortSignal
     name: "messenger",
     waitsSeconds,
     settingsOf: (targets) => openChats(runtime, bot, targets),
-    async send({ kind, payload, occurredAt }, { chatId, role }, signal) {
-      // The role may have changed after the event was fanned out.
-      if (!maySee(role, kind))
-        return { outcome: "gone", statusCode: null, durationMs: 0, error: "not_allowed", response: null };
+    async send(delivery, { chatId, role }, signal) {
+      const { kind, payload, occurredAt } = delivery;
+      const known = maySee(role, kind) ? "allowed" : await lookAtRole(runtime, delivery);
+      if (known !== "allowed") {
+        const outcome = known === "refused" ? "gone" : "failed";
+        return { outcome, statusCode: null, durationMs: 0, error: "not_allowed", response: null };
+      }
       const text = messageOf(kind, payload, occurredAt);
       return sendText(bot, chatId, text, AbortSignal.any([signal, ending]));
     },
     recorded: (outcomes) => unlinkGone(runtime, outcomes),
   };
+}
+
+/**
+ * The role may have become lower after the event was fanned out, or higher after it was last read: nothing is refused by
+ * what is a second old. Never rejects.
+ */
+async function lookAtRole(
+  { database }: Runtime,
+  { targetId, kind }: Delivery,
+): Promise<"allowed" | "refused" | "unknown"> {
+  const statement = {
+    name: "messenger.role_of_chat",
+    text: `select u.role from messenger_links l join users u on u.tenant_id = l.tenant_id and u.id = l.user_id
+      where l.id = $1`,
+    values: [targetId],
+  };
+  try {
+    const user = await database.readOne<{ role: Role }>(platform, statement);
+    return user !== undefined && maySee(user.role, kind) ? "allowed" : "refused";
+  } catch {
+    return "unknown";
+  }
 }
 
 /** Absent: unlinked, told nothing, or its user or tenant is not active. "later": the messenger has asked for a pause. */

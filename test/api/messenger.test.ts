@@ -254,6 +254,28 @@ describe("subscribing", () => {
   });
 });
 
+describe("the chat's target", () => {
+  it("is no webhook, whoever knows its number", async () => {
+    const { id, token } = await newPerson("admin");
+    await linkChat(service, api, token);
+    await subscribeTo(service, token, ["*"]);
+    const { rows } = await service.database.owner.query("select id from messenger_links where user_id = $1", [
+      id,
+    ]);
+    const path = `/api/webhooks/${rows[0].id}`;
+    for (const [method, tail, body] of [
+      ["PUT", "", { is_active: false }],
+      ["DELETE", ""],
+      ["POST", "/test"],
+      ["GET", "/deliveries"],
+      ["POST", "/recover", { since: "2026-01-01" }],
+    ] as const) {
+      expect((await service.call(method, path + tail, { token, body })).status).toBe(404);
+    }
+    expect((await service.call("GET", "/api/webhooks", { token })).body).toEqual([]);
+  });
+});
+
 describe("in chat", () => {
   it("/status and anything else are answered; an older code is void", async () => {
     const { token } = await newPerson();

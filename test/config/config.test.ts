@@ -89,6 +89,18 @@ describe("defaults that follow from other settings", () => {
       { CARD_WEBHOOK_SECRETS: "a-secret-of-16-c , another-of-sixteen" },
       { cardWebhookSecrets: ["a-secret-of-16-c", "another-of-sixteen"], walletWebhookSecrets: [] },
     ],
+    [
+      { TELEGRAM_BOT_TOKEN: "4711:AAbb_cc-dd" },
+      {
+        telegramBotToken: "4711:AAbb_cc-dd",
+        telegramWebhook: false,
+        telegramApiRoot: "https://api.telegram.org",
+      },
+    ],
+    [
+      { TELEGRAM_API_ROOT: "http://bot-api:8081/", TELEGRAM_WEBHOOK: "true" },
+      { telegramApiRoot: "http://bot-api:8081", telegramWebhook: true },
+    ],
     [{ JWT_PREVIOUS_SECRETS: `${jwt},${boot}` }, { jwtPreviousSecrets: [jwt, boot] }],
   ])("%j", (env, expected) => expect(readConfig(env)).toMatchObject(expected));
 });
@@ -157,6 +169,8 @@ describe("a faulty secret is refused without being repeated", () => {
     ["JWT_PREVIOUS_SECRETS", "hunter2"],
     ["CARD_WEBHOOK_SECRETS", "hunter2,a-secret-long-enough"],
     ["WALLET_WEBHOOK_SECRETS", Array.from({ length: 4 }, () => "a-secret-long-enough").join(",")],
+    ["TELEGRAM_BOT_TOKEN", "hunter2/../getMe"],
+    ["TELEGRAM_BOT_TOKEN", "hunter2?x"],
     ["ADMIN_PASSWORD", "hunter2"],
     ["DEMO_PASSWORD", "hunter2"],
   ])("%s=%s", (name, value) => {

@@ -290,10 +290,12 @@ describe.each(stages.map((stage) => [stage.name, stage] as const))("%s", (_name,
       expect(usersOf("uses-bus").sort()).toEqual(["accounts", "gateway", "support"]);
       expect(usersOf("uses-database").sort()).toEqual(["accounts", "migrate", "support"]);
       expect(usersOf("uses-mail")).toEqual(["support"]);
+      expect(usersOf("uses-messenger")).toEqual(["support"]);
       for (const [policy, label, ports] of [
         ["bus", "uses-bus", [4222]],
         ["database", "uses-database", [5432]],
         ["mail", "uses-mail", [25, 465, 587]],
+        ["messenger", "uses-messenger", [443]],
       ] as const) {
         const { spec } = policies.find(({ metadata }) => metadata.name === policy);
         expect(spec.podSelector.matchLabels).toEqual({ [label]: "true" });
