@@ -5,6 +5,7 @@ import { Logger, run, type Runner, type Task } from "graphile-worker";
 import type { Service, ServiceSchema } from "moleculer";
 import { schedule, type ScheduledTask } from "node-cron";
 import type { Runtime } from "../services/shared/runtime.ts";
+import { HeldJobs } from "./held-jobs.ts";
 
 export interface JobsOptions<S> {
   /** Tasks by name, `service.task`. They must be idempotent: after a crash a job may run again. */
@@ -23,6 +24,7 @@ interface WithJobs extends Service {
   starting?: Promise<Runner>;
   ended?: boolean;
   clocks?: ScheduledTask[];
+  held?: HeldJobs;
 }
 
 export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSchema> {
@@ -30,16 +32,19 @@ export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSche
   const mixin = {
     async started(this: WithJobs): Promise<void> {
       if (this.ended) return;
+      const held = new HeldJobs(this.runtime.database.pool);
+      this.held = held;
       this.starting = run({
         pgPool: this.runtime.database.pool,
         concurrency: options.concurrentMax ?? 2,
         pollInterval: pollEveryMs,
         noHandleSignals: true,
-        taskList: taskList(this, options),
+        taskList: taskList(this, options, held),
         logger: quietLogger(this.runtime),
       });
       await this.starting;
       if (this.ended) return;
+      held.start();
       this.clocks = Object.entries(options.schedules ?? {}).map(([task, cron]) =>
         schedule(cron, (context) => enqueueOnce(this, task, context.date), {
           timezone: "UTC",
@@ -53,19 +58,20 @@ export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSche
       // A runner that could not start has nothing to stop.
       const runner = await this.starting?.catch(() => undefined);
       await runner?.stop();
+      await this.held?.stop();
     },
   };
   return mixin as Partial<ServiceSchema>;
 }
 
-function taskList<S>(service: WithJobs, options: JobsOptions<S>): Record<string, Task> {
+function taskList<S>(service: WithJobs, options: JobsOptions<S>, held: HeldJobs): Record<string, Task> {
   return Object.fromEntries(
     Object.entries(options.tasks).map(([name, task]): [string, Task] => [
       name,
-      async (payload) => {
+      async (payload, { job }) => {
         try {
           // The mixin's user says what `this` is; Moleculer made it that very service.
-          await task.call(service as unknown as S, payload);
+          await held.hold(job.id, () => task.call(service as unknown as S, payload));
         } catch (error) {
           service.runtime.log.warn({ task: name, err: error }, "job failed, will be tried again");
           // The queue keeps the message of a failed job: a constant one, as errors may quote what they were given.

@@ -44,13 +44,13 @@ export function messengerChannel(runtime: Runtime, bot: Bot, ending: AbortSignal
  */
 async function lookAtRole(
   { database }: Runtime,
-  { targetId, kind }: Delivery,
+  { tenantId, targetId, kind }: Delivery,
 ): Promise<"allowed" | "refused" | "unknown"> {
   const statement = {
     name: "messenger.role_of_chat",
     text: `select u.role from messenger_links l join users u on u.tenant_id = l.tenant_id and u.id = l.user_id
-      where l.id = $1`,
-    values: [targetId],
+      where l.tenant_id = $1 and l.id = $2`,
+    values: [tenantId, targetId],
   };
   try {
     const user = await database.readOne<{ role: Role }>(platform, statement);
