@@ -27,13 +27,20 @@ export async function sweepDeliveries(this: { runtime: Runtime }): Promise<void>
   }
 }
 
-const oldLog = `delete from deliveries where id in
-  (select id from deliveries where id < $1::uuid order by id limit ${batch} for update skip locked) returning id`;
+/** What an attempt in flight leaves behind after this goes with a later sweep of its tenant, or stays: it is a line of a log. */
+const withAttempts = (
+  which: string,
+) => `with gone as (delete from deliveries where id in (${which}) returning id),
+  attempts as (delete from delivery_attempts a using gone where a.delivery_id = gone.id)
+  select id from gone`;
+const oldLog = withAttempts(
+  `select id from deliveries where id < $1::uuid order by id limit ${batch} for update skip locked`,
+);
 const oldEvents = `delete from events where id in (select id from events
   where created_at < now() - interval '${logDays} days' order by created_at limit ${batch}) returning id`;
-const deliveriesOf = `delete from deliveries where id in (select d.id from deliveries d
-    join delivery_targets t on t.tenant_id = d.tenant_id and t.id = d.target_id
-    where t.id = $1 limit ${batch} for update of d skip locked) returning id`;
+const deliveriesOf = withAttempts(`select d.id from deliveries d
+  join delivery_targets t on t.tenant_id = d.tenant_id and t.id = d.target_id
+  where t.id = $1 limit ${batch} for update of d skip locked`);
 
 async function inBatches(
   database: Database,

@@ -121,6 +121,7 @@ describe("the log", () => {
     expect(items[0]).toEqual({
       id: expect.stringMatching(/^msg_[0-9a-f]{32}$/),
       webhook_id: hook.id,
+      event_id: expect.any(Number),
       seq: 2,
       kind: "department.created",
       data: { department_id: expect.any(Number) },
@@ -305,7 +306,7 @@ describe("health and the sweep", () => {
       const { rows } = await owner.query("select from delivery_targets where id = $1", [deleted.id]);
       return rows.length === 0;
     });
-    expect((await log(kept.id)).items.map(({ seq }: { seq: number }) => seq)).toEqual([1002, 1]);
+    expect((await log(kept.id)).items.map(({ seq }: { seq: number }) => seq).sort()).toEqual([1, 1002]);
     const { rows } = await owner.query(
       `select count(*) filter (where created_at < now() - interval '90 days')::integer as old,
          count(*) filter (where created_at < now() - interval '88 days')::integer as all_old from events`,
