@@ -4,6 +4,7 @@ import { Patients } from "./0002-patients.ts";
 import { Rotation } from "./0003-rotation.ts";
 import { Cache } from "./0004-cache.ts";
 import { Webhooks } from "./0005-webhooks.ts";
+import { Payments } from "./0006-payments.ts";
 import { Search } from "./0007-search.ts";
 
 export const migrations = [
@@ -12,5 +13,6 @@ export const migrations = [
   { name: "0003-rotation", class: Rotation },
   { name: "0004-cache", class: Cache },
   { name: "0005-webhooks", class: Webhooks },
+  { name: "0006-payments", class: Payments },
   { name: "0007-search", class: Search },
 ];

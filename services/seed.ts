@@ -3,6 +3,8 @@
 import { randomBytes } from "node:crypto";
 import type { ServiceBroker } from "moleculer";
 import { callAs } from "./shared/bus.ts";
+import { Caller } from "./shared/caller.ts";
+import { platform } from "./shared/database/scope.ts";
 import type { Role } from "./shared/roles.ts";
 import type { Runtime } from "./shared/runtime.ts";
 
@@ -53,12 +55,20 @@ export async function seed(broker: ServiceBroker, runtime: Runtime): Promise<Sig
     broker.services.some((service) => service.name === name),
   );
   if (!local) return [];
+  return runtime.database.change(platform, Caller.system("start"), async (change) => {
+    // Replicas that start together come one after the other.
+    await change.execute("select pg_advisory_xact_lock(hashtext('start.seed'))");
+    return seedAll(broker, runtime);
+  });
+}
+
+async function seedAll(broker: ServiceBroker, runtime: Runtime): Promise<SignIn[]> {
   const { config } = runtime;
-  const platform = await callAs(broker, "start", "tenants.bootstrap", {
+  const platformTenant = await callAs(broker, "start", "tenants.bootstrap", {
     name: "Platform",
     subdomain: "platform",
   });
-  const superadmin = await seedSuperadmin(broker, runtime, platform.id);
+  const superadmin = await seedSuperadmin(broker, runtime, platformTenant.id);
   return config.demoMode ? [superadmin, ...(await seedDemo(broker, config.demoPassword))] : [superadmin];
 }
 

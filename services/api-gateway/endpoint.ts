@@ -8,10 +8,13 @@ import { Invalid } from "../shared/errors.ts";
 import type { ActionContract } from "../shared/bus.ts";
 import { contractOf, type Route } from "./routes.ts";
 
+const bodyBytesMax = 1_048_576;
+
 export class Endpoint {
   readonly route: Route;
   readonly contract: ActionContract;
   readonly takesBody: boolean;
+  readonly bodyBytesMax: number;
   readonly #gather: (sent: Sent) => Record<string, unknown>;
   readonly #check: ReturnType<typeof compileParams>;
 
@@ -19,6 +22,7 @@ export class Endpoint {
     this.route = route;
     this.contract = contractOf(route);
     this.takesBody = this.contract.body !== undefined;
+    this.bodyBytesMax = this.contract.rawBody?.bytesMax ?? bodyBytesMax;
     this.#gather = compileGather(this.contract);
     this.#check = compileParams(this.contract);
   }
@@ -33,6 +37,7 @@ export class Endpoint {
     bytes: Buffer,
     contentType: string | undefined,
   ): { body: Record<string, unknown> } | { fault: Failure; alone: boolean } {
+    if (this.contract.rawBody !== undefined) return { body: { content: bytes.toString("base64") } };
     if (bytes.length === 0) return { fault: bodyMissing(), alone: false };
     if (!isJson(contentType)) return { fault: bodyNotAnObject(), alone: false };
     const parsed = parseJsonBody(bytes);

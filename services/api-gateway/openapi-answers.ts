@@ -47,7 +47,11 @@ const answers: Record<ErrorStatus, Answer> = {
   403: { name: "Forbidden", description: "The caller may not do this.", shape: errorShape },
   404: { name: "NotFound", description: "It does not exist, or is another tenant's.", shape: errorShape },
   409: { name: "Conflict", description: "The present state does not allow it.", shape: errorShape },
-  413: { name: "BodyTooLarge", description: "The body is larger than 1 MB.", shape: errorShape },
+  413: {
+    name: "BodyTooLarge",
+    description: "The body is larger than 1 MB, or a payment notification than 256 kB.",
+    shape: errorShape,
+  },
   422: { name: "Unprocessable", description: "All faults of the parameters.", shape: validationErrorShape },
   429: {
     name: "TooManyRequests",
@@ -72,13 +76,15 @@ const decidedByAction: Partial<Record<ActionName, readonly ErrorStatus[]>> = {
   "accounts.resend_verification": [429],
   "accounts.request_reset": [429],
   "departments.list_public": [404],
+  "payments.take_card": [400, 409, 422],
+  "payments.take_wallet": [400, 409],
   "patients.create": [403, 409],
   "patients.update": [403, 409],
 };
 
 /** @returns ascending, each once */
 export function errorStatusesOf({ action, method }: Route, contract: ActionContract): ErrorStatus[] {
-  const { access, path = {}, query = {}, header = {}, body } = contract;
+  const { access, path = {}, query = {}, header = {}, body, rawBody } = contract;
   const byRole = access.who === "roles";
   const takesParameters = [path, query, header, body ?? {}].some((place) => Object.keys(place).length > 0);
   const rules: [ErrorStatus, boolean][] = [
@@ -87,7 +93,7 @@ export function errorStatusesOf({ action, method }: Route, contract: ActionContr
     [404, Object.keys(path).length > 0],
     [409, byRole && method !== "GET"],
     [413, body !== undefined],
-    [422, takesParameters],
+    [422, takesParameters && rawBody === undefined],
     [503, true],
   ];
   const ruled = rules.filter(([, applies]) => applies).map(([status]) => status);

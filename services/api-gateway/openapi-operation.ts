@@ -9,7 +9,10 @@ import { contractOf, type Route } from "./routes.ts";
 export function operationOf(route: Route, operationId: string, lift: Lift, signIn: object): object {
   const contract = contractOf(route);
   const { access, summary, result } = contract;
-  const { parameters, requestBody } = parametersAndBody(contract, lift);
+  const { parameters, requestBody } = parametersAndBody(
+    { ...contract, body: contract.rawBody?.fields ?? contract.body },
+    lift,
+  );
   const errors = errorStatusesOf(route, contract).map((status) => [status, answerReference(status)] as const);
   const success = successAnswer(route.status, result, lift);
   return {

@@ -10,7 +10,6 @@ import type { Endpoint } from "./endpoint.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
 import { readBody } from "./read-body.ts";
 
-export const bodyBytesMax = 1_048_576;
 const bearer = /^Bearer +([\w.~+/=-]+) *$/i;
 const gateway = "api-gateway";
 
@@ -24,7 +23,7 @@ export async function prepareRequest(
   endpoint: Endpoint,
   request: GatewayRequest,
 ): Promise<Prepared> {
-  const bytes = await readBody(request, bodyBytesMax);
+  const bytes = await readBody(request, endpoint.bodyBytesMax);
   const caller = await identify(ctx, endpoint, request);
   // Known from here on, so that a refusal is recorded under the right name.
   request.caller = caller;

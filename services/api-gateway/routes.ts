@@ -8,6 +8,7 @@ import { cryptoContract } from "../crypto/crypto.contract.ts";
 import { healthContract } from "../health/health.contract.ts";
 import { mailContract } from "../mail/mail.contract.ts";
 import { patientsContract } from "../patients/patients.contract.ts";
+import { paymentsContract } from "../payments/payments.contract.ts";
 import { departmentsContract } from "../tenants/departments.contract.ts";
 import { tenantsContract } from "../tenants/tenants.contract.ts";
 import { accountsContract } from "../users/accounts.contract.ts";
@@ -24,6 +25,7 @@ export const contracts = {
   ...healthContract,
   ...mailContract,
   ...patientsContract,
+  ...paymentsContract,
   ...departmentsContract,
   ...tenantsContract,
   ...accountsContract,
@@ -110,6 +112,11 @@ const groups: Record<string, readonly Row[]> = {
   Encryption: [
     ["POST", "/api/admin/encryption/rotate", "crypto.rotate", 200],
     ["GET", "/api/admin/encryption/status", "crypto.status", 200],
+  ],
+  Payments: [
+    ["POST", "/webhooks/card-provider", "payments.take_card", 200],
+    ["POST", "/webhooks/wallet-provider", "payments.take_wallet", 200],
+    ["GET", "/api/admin/payments", "payments.list", 200],
   ],
   Webhooks: [
     ["GET", "/api/webhooks", "webhooks.list", 200],

@@ -82,10 +82,14 @@ export class CacheStore {
     );
   }
 
-  /** A value that was taken and turned out to be of no use: it counts as missed after all. */
-  drop(tenantId: number, patientId: number, part: Part, stamp: string): void {
+  /**
+   * A value that turned out to be of no use.
+   * @param counted it was taken, which counted as a hit: it counts as missed after all
+   */
+  drop(tenantId: number, patientId: number, part: Part, stamp: string, counted: boolean): void {
     const key = keyOf(tenantId, patientId, part);
     if (this.#entries?.peek(key)?.stamp === stamp) this.#entries.delete(key);
+    if (!counted) return;
     const counters = this.#countersOf(tenantId);
     counters.hits = Math.max(0, counters.hits - 1);
     counters.misses++;

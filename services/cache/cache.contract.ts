@@ -38,7 +38,7 @@ export const cacheContract = {
     summary: "Forgets a value that turned out to be of no use.",
     audits: "cache.drop",
     access: ofPatients,
-    body: { ...place, stamp: text({ max: 36 }) },
+    body: { ...place, stamp: text({ max: 36 }), counted: flag({ description: "It was taken, as a hit" }) },
   },
   "cache.stats": {
     summary:

@@ -21,8 +21,8 @@ const patientCache: ServiceSchema = {
       storeOf(runtime).take(params.tenant_id, params.patient_id, params.part) ?? null,
     "cache.put": async ({ runtime, params: { tenant_id, patient_id, part, ...value } }) =>
       storeOf(runtime).put(tenant_id, patient_id, part, value),
-    "cache.drop": async ({ runtime, params: { tenant_id, patient_id, part, stamp } }) =>
-      storeOf(runtime).drop(tenant_id, patient_id, part, stamp),
+    "cache.drop": async ({ runtime, params: { tenant_id, patient_id, part, stamp, counted } }) =>
+      storeOf(runtime).drop(tenant_id, patient_id, part, stamp, counted),
     "cache.stats": stats,
     "cache.cleanup": cleanup,
     "cache.invalidate": invalidate,

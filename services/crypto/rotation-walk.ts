@@ -13,10 +13,12 @@ import { walkBatch } from "./walk-batch.ts";
 
 /** A request that took its keys at the last moment has sealed and written within this; a later one is refused (503). */
 export const requestSecondsMax = 3;
-const batchRowsMin = 50;
+const batchRowsMin = 10;
 const batchRowsMax = 2_000;
 const batchBytesMax = 4_000_000;
-const rowsAtFirst = 200;
+const rowsAtFirst = 100;
+/** Below full pace: what a step takes is what a request may have to wait for, in this process and for PostgreSQL's. */
+const stepMsAim = 8;
 
 export interface Walk {
   rotationId: number;
@@ -38,7 +40,7 @@ interface Stage {
 
 /** @returns "done" when the rotation is finished, "later" when it must wait or another walks */
 export async function walk(of: Walk): Promise<"done" | "later"> {
-  const sizes = new BatchSize();
+  const sizes = new BatchSize(of.runtime.config.rotationPacePercent < 100 ? stepMsAim : undefined);
   while (!of.stopped()) {
     const stage = await nextStage(of);
     if (stage === undefined) return (await finishRotation(of)) ? "done" : "later";
@@ -70,9 +72,10 @@ async function step(of: Walk, stage: Stage, sizes: BatchSize): Promise<boolean> 
   const keys = await keysOf(runtime, tenantId);
   const cursor = { rotationId, tenantId, walker, place, afterId };
   const rowsMax = sizes.next;
+  const startedAt = performance.now();
   const outcome = await walkBatch(runtime.database, keys, cursor, rowsMax);
   if (!outcome.held) return false;
-  sizes.learn(outcome.rows, outcome.bytes);
+  sizes.learn(outcome.rows, outcome.bytes, performance.now() - startedAt);
   if (outcome.rows < rowsMax) await move(of, tenantId, { pass: stage.pass, place: at + 1 });
   return true;
 }
@@ -108,13 +111,19 @@ async function move(
   });
 }
 
-/** As many rows as make a batch of a few MB: a row may be 100 bytes or 100 kB. */
+/** As many rows as make a batch of a few MB (a row may be 100 bytes or 100 kB) and, if one is given, of a time. */
 class BatchSize {
   next = rowsAtFirst;
+  readonly #msAim: number | undefined;
 
-  learn(rows: number, bytes: number): void {
+  constructor(msAim: number | undefined) {
+    this.#msAim = msAim;
+  }
+
+  learn(rows: number, bytes: number, tookMs: number): void {
     if (rows === 0) return;
     const fitting = Math.floor(batchBytesMax / Math.max(1, bytes / rows));
-    this.next = Math.max(batchRowsMin, Math.min(batchRowsMax, this.next * 4, fitting));
+    const inTime = this.#msAim === undefined ? batchRowsMax : Math.ceil((rows * this.#msAim) / tookMs);
+    this.next = Math.max(batchRowsMin, Math.min(batchRowsMax, this.next * 4, fitting, inTime));
   }
 }

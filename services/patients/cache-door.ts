@@ -40,9 +40,12 @@ export class CacheDoor {
     void this.#ask(() => call.bus("cache.put", { ...wired(place), ...value }, answerMsMax));
   }
 
-  /** @param stamp of the value that turned out to be of no use */
-  drop(call: Call<unknown>, place: Place, stamp: string): void {
-    void this.#ask(() => call.bus("cache.drop", { ...wired(place), stamp }, answerMsMax));
+  /**
+   * @param stamp of the value that turned out to be of no use
+   * @param counted it came from `take`
+   */
+  drop(call: Call<unknown>, place: Place, stamp: string, counted: boolean): void {
+    void this.#ask(() => call.bus("cache.drop", { ...wired(place), stamp, counted }, answerMsMax));
   }
 
   async #ask<T>(question: () => Promise<T>): Promise<T | undefined> {

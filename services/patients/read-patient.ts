@@ -61,7 +61,7 @@ export async function readRemembered<T>(
     const verdict = await partsOf(call.runtime).reads.ask(call.caller, sight, reading);
     if (verdict === "fresh") return content;
     if (verdict === "unseen") throw new NotFound("Patient");
-    forget(call, place, stamp);
+    forget(call, place, known);
   }
   return undefined;
 }

@@ -9,6 +9,8 @@ import { CacheDoor, type CachedValue, type Place } from "./cache-door.ts";
 export interface Remembered<T> {
   stamp: string;
   content: T;
+  /** From the cache. */
+  taken?: boolean;
 }
 
 /** As `cache.put` takes it at most. */
@@ -36,7 +38,7 @@ export async function remember<T>(
   const taken = await door.take(call, place);
   const opened = taken && (await openTaken<T>(call, place, taken));
   if (opened !== undefined) return opened;
-  if (taken !== undefined) door.drop(call, place, taken.stamp);
+  if (taken !== undefined) door.drop(call, place, taken.stamp, true);
   const key = `${place.tenantId}|${place.patientId}|${place.part}`;
   // Whoever put it there loads the same part, so it is of the same type.
   const underWay = loading.get(key) as Promise<Remembered<T> | undefined> | undefined;
@@ -47,8 +49,12 @@ export async function remember<T>(
 }
 
 /** For a value that has proved outdated. */
-export function forget(call: Call<unknown>, place: Place, stamp: string): void {
-  partsOf(call.runtime).door.drop(call, place, stamp);
+export function forget(
+  call: Call<unknown>,
+  place: Place,
+  { stamp, taken = false }: Remembered<unknown>,
+): void {
+  partsOf(call.runtime).door.drop(call, place, stamp, taken);
 }
 
 export async function sealForMemory(
@@ -84,7 +90,7 @@ async function openTaken<T>(
   try {
     // Sealed by this service for this very part.
     const content = JSON.parse(keys.openApart(`memory.${part}`, patientId, bytes)) as T;
-    return { stamp, content };
+    return { stamp, content, taken: true };
   } catch (error) {
     if (!(error instanceof SealBroken)) throw error;
     return undefined;

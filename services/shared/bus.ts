@@ -9,6 +9,7 @@ import type { Database } from "./database/database.ts";
 import { Forbidden, Invalid, NotFound } from "./errors.ts";
 import { compileParams } from "./params/compile.ts";
 import type { AnyRule, InputOf, ParamsOf, Places, ValueOf } from "./params/types.ts";
+import type { RawBody } from "./raw-body.ts";
 import type { Runtime } from "./runtime.ts";
 
 export interface ActionContract extends Places {
@@ -18,6 +19,8 @@ export interface ActionContract extends Places {
   /** One sentence for the API's documentation. */
   readonly summary: string;
   readonly result?: AnyRule;
+  /** Set: the action takes the body as it was sent, for who signs bytes. See raw-body.ts. */
+  readonly rawBody?: RawBody;
 }
 
 export type Contract = Readonly<Record<string, ActionContract>>;

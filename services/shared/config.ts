@@ -10,6 +10,7 @@ import { accountSettings } from "./settings/accounts.ts";
 import type { Setting } from "./settings/entry.ts";
 import { cacheSettings } from "./settings/cache.ts";
 import { keySettings } from "./settings/keys.ts";
+import { paymentSettings } from "./settings/payments.ts";
 import { runtimeSettings } from "./settings/runtime.ts";
 import { webhookSettings } from "./settings/webhooks.ts";
 
@@ -18,6 +19,7 @@ const settings = {
   ...accountSettings,
   ...keySettings,
   ...cacheSettings,
+  ...paymentSettings,
   ...webhookSettings,
 };
 

@@ -1,6 +1,9 @@
-// Group commit: what many requests want to write for one tenant goes as one statement. The first goes at once; what comes
-// while it is under way is collected and goes together when it is back. So nothing waits for a clock, and under load the
-// price of a transaction is shared.
+// Group commit: what many requests want to write for one tenant goes as one statement. What comes in one turn of the event
+// loop goes together; what comes while a statement is under way is collected and goes together when it is back. So nothing
+// waits for a clock, and under load the price of a transaction is shared.
+import { setImmediate as immediate } from "node:timers/promises";
+import { errorCode } from "./embedded/start-error.ts";
+import { translate } from "./failures.ts";
 
 interface Waiting<Item, Result> {
   item: Item;
@@ -10,44 +13,66 @@ interface Waiting<Item, Result> {
 
 const itemsMax = 100;
 
-export class TenantBatches<Item, Result> {
-  readonly #write: (tenantId: number, items: readonly Item[]) => Promise<readonly Result[]>;
+/** @typeParam Key what stands for the tenant: its id, or its subdomain where the id is not known yet */
+export class TenantBatches<Item, Result, Key = number> {
+  readonly #write: (key: Key, items: readonly Item[]) => Promise<readonly Result[]>;
   /** Tenants with a statement under way, and what waits for its end. */
-  readonly #waiting = new Map<number, Waiting<Item, Result>[]>();
+  readonly #waiting = new Map<Key, Waiting<Item, Result>[]>();
 
-  /** @param write one statement for all items; answers one result per item, in their order */
-  constructor(write: (tenantId: number, items: readonly Item[]) => Promise<readonly Result[]>) {
+  readonly #turnsMax: number;
+
+  /**
+   * @param write one statement for all items; answers one result per item, in their order
+   * @param turnsMax how many turns of the event loop a batch may wait, while each of them brings more: for statements whose
+   *   own price is that of many items
+   */
+  constructor(write: (key: Key, items: readonly Item[]) => Promise<readonly Result[]>, turnsMax = 1) {
     this.#write = write;
+    this.#turnsMax = turnsMax;
   }
 
   /** Resolves when the item is committed. */
-  add(tenantId: number, item: Item): Promise<Result> {
+  add(key: Key, item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       const one = { item, resolve, reject };
-      const waiting = this.#waiting.get(tenantId);
+      const waiting = this.#waiting.get(key);
       if (waiting !== undefined) {
         waiting.push(one);
         return;
       }
-      this.#waiting.set(tenantId, []);
-      void this.#run(tenantId, [one]);
+      this.#waiting.set(key, [one]);
+      void this.#run(key);
     });
   }
 
-  async #run(tenantId: number, first: Waiting<Item, Result>[]): Promise<void> {
-    let batch = first;
-    while (batch.length > 0) {
-      await this.#settle(tenantId, batch);
-      batch = this.#waiting.get(tenantId)?.splice(0, itemsMax) ?? [];
+  async #run(key: Key): Promise<void> {
+    for (;;) {
+      await this.#gather(key);
+      const batch = this.#waiting.get(key)?.splice(0, itemsMax) ?? [];
+      if (batch.length === 0) break;
+      await this.#settle(key, batch);
     }
-    this.#waiting.delete(tenantId);
+    this.#waiting.delete(key);
   }
 
-  /** One item that the database refuses must not fail its neighbours: then each goes alone. */
-  async #settle(tenantId: number, batch: readonly Waiting<Item, Result>[]): Promise<void> {
+  /** Requests that share a read of their sessions come here in one turn of the event loop, one after the other. */
+  async #gather(key: Key): Promise<void> {
+    for (let turn = 0, before = -1; turn < this.#turnsMax; turn++) {
+      await immediate();
+      const now = this.#waiting.get(key)?.length ?? 0;
+      if (now === before || now >= itemsMax) return;
+      before = now;
+    }
+  }
+
+  /**
+   * One item that the database refuses must not fail its neighbours: then each goes alone. Where the database is away, or
+   * all of it took too long, nothing is gained by asking a hundred times more while others wait.
+   */
+  async #settle(key: Key, batch: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
       const results = await this.#write(
-        tenantId,
+        key,
         batch.map(({ item }) => item),
       );
       batch.forEach(({ resolve, reject }, at) => {
@@ -58,7 +83,15 @@ export class TenantBatches<Item, Result> {
     } catch (error) {
       const [one] = batch;
       if (batch.length === 1) one?.reject(error);
-      else for (const each of batch) await this.#settle(tenantId, [each]);
+      else if (isHopeless(error)) for (const { reject } of batch) reject(error);
+      else for (const each of batch) await this.#settle(key, [each]);
     }
   }
+}
+
+const statementTimeout = "57014";
+
+function isHopeless(error: unknown): boolean {
+  const { told } = translate(error);
+  return ("type" in told && told.type === "unavailable") || errorCode(error) === statementTimeout;
 }

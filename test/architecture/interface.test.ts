@@ -19,11 +19,12 @@ interface Operation {
 const file = join(import.meta.dirname, "../interface/operations.json");
 const operations: Operation[] = JSON.parse(readFileSync(file, "utf8"));
 
-const built = ["4.2", "4.3", "4.5", "4.6", "4.7", "4.8", "4.10", "4.12"];
+const built = ["4.2", "4.3", "4.5", "4.6", "4.7", "4.8", "4.10", "4.12", "4.13"];
 const ours = [
   "DELETE /api/patients/{patient_id}",
   "GET /api/admin/audit/verify",
   "GET /api/admin/encryption/status",
+  "GET /api/admin/payments",
   "GET /api/patients",
   "GET /api/patients/{patient_id}",
   "GET /api/patients/{patient_id}/records",
@@ -58,7 +59,9 @@ describe("the interface", () => {
       expect(contract.access.who !== "public").toBe(operation.bearer);
       expect(Object.keys(contract.path ?? {})).toEqual(Object.keys(operation.path_params ?? {}));
       expect(Object.keys(contract.query ?? {}).sort()).toEqual(Object.keys(operation.query ?? {}).sort());
-      expect(Object.keys(contract.body ?? {}).sort()).toEqual(Object.keys(operation.body ?? {}).sort());
+      // Of a body that is taken as it is, the interface lists nothing.
+      const body = contract.rawBody === undefined ? contract.body : {};
+      expect(Object.keys(body ?? {}).sort()).toEqual(Object.keys(operation.body ?? {}).sort());
     },
   );
   it.each(

@@ -1,6 +1,7 @@
 // Sealed patients, each with one record, put in by the owner: a note of 200 characters, a record of 1 kB.
 import type pg from "pg";
 import { TestKeyring } from "../support/keyring.ts";
+import { unsealed } from "./unsealed-ciphertext.ts";
 
 const page = 1_000;
 export const noteText = "n".repeat(200);
@@ -15,14 +16,22 @@ const insert = `with given as (
     select id, $1, 'B-' || id, full_name, full_name_index, birth_date, phone, phone_index, notes from given)
   insert into patient_records (id, tenant_id, patient_id, kind, body) select record_id, $1, id, 'note', body from given`;
 
-/** @returns the ids */
+/**
+ * @param options `inClear`: for the service without cryptography (unsealed-hook.ts)
+ * @returns the ids
+ */
 export async function addPatients(
   owner: pg.Client,
   bootSecret: string,
   tenantId: number,
   count: number,
+  { inClear = false } = {},
 ): Promise<number[]> {
   const keys = await new TestKeyring(owner, bootSecret).of(tenantId);
+  const seal: typeof keys.seal = (table, column, id, text) => {
+    const sealed = keys.seal(table, column, id, text);
+    return inClear ? unsealed(sealed, text) : sealed;
+  };
   const ids: number[] = [];
   while (ids.length < count) {
     const drawn = await owner.query<{ id: number; record_id: number }>(
@@ -32,14 +41,14 @@ export async function addPatients(
     );
     const rows = drawn.rows.map(({ id, record_id: recordId }) => [
       id,
-      keys.seal("patients", "full_name", id, `Person ${id}`),
+      seal("patients", "full_name", id, `Person ${id}`),
       keys.blindIndex("full_name", `person ${id}`),
-      keys.seal("patients", "birth_date", id, "1970-01-01"),
-      keys.seal("patients", "phone", id, `+49${id}`),
+      seal("patients", "birth_date", id, "1970-01-01"),
+      seal("patients", "phone", id, `+49${id}`),
       keys.blindIndex("phone", `+49${id}`),
-      keys.seal("patients", "notes", id, noteText),
+      seal("patients", "notes", id, noteText),
       recordId,
-      keys.seal("patient_records", "body", recordId, recordText),
+      seal("patient_records", "body", recordId, recordText),
     ]);
     await owner.query(insert, [
       tenantId,

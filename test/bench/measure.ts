@@ -15,6 +15,8 @@ export interface Sample {
 export interface Side {
   name: string;
   processId: number;
+  /** Others that work for it: their CPU is the program's too. */
+  besides?: readonly number[];
   load: (seconds: number) => Promise<LoadResult>;
 }
 
@@ -35,9 +37,11 @@ export async function inTurn(sides: readonly Side[], plan: Plan): Promise<Sample
 }
 
 export async function sampleOf(side: Side, plan: Plan): Promise<Sample> {
-  const [programBefore, postgresBefore] = [cpuMsOf(side.processId), cpuMsOf(plan.postgresId)];
+  const programMs = () =>
+    [side.processId, ...(side.besides ?? [])].reduce((sum, processId) => sum + cpuMsOf(processId), 0);
+  const [programBefore, postgresBefore] = [programMs(), cpuMsOf(plan.postgresId)];
   const { requests, seconds, p50Ms, p99Ms, failed } = await side.load(plan.seconds);
-  const [program, postgres] = [cpuMsOf(side.processId), cpuMsOf(plan.postgresId)];
+  const [program, postgres] = [programMs(), cpuMsOf(plan.postgresId)];
   if (failed > 0 || requests === 0) throw new Error(`${side.name}: ${failed} of ${requests} requests failed`);
   return {
     perSecond: requests / seconds,

@@ -3,11 +3,15 @@
 import { cpus, totalmem } from "node:os";
 import { takeCores } from "./cores.ts";
 import { list, me } from "./parts/against-bare.ts";
+import { cache } from "./parts/cache.ts";
 import { hundred, million } from "./parts/growth.ts";
 import { latency } from "./parts/latency.ts";
 import { memory } from "./parts/memory.ts";
+import { patients } from "./parts/patients.ts";
+import { payments } from "./parts/payments.ts";
 import { policies } from "./parts/policies.ts";
 import { rotation } from "./parts/rotation.ts";
+import { rotationPace } from "./parts/rotation-pace.ts";
 import { sealing } from "./parts/sealing.ts";
 import { signIn } from "./parts/sign-in.ts";
 import { startUp } from "./parts/start-up.ts";
@@ -23,8 +27,12 @@ const parts: Record<string, (stage: Stage) => Promise<void>> = {
   "sign-in": signIn,
   latency,
   policies,
+  payments,
   sealing,
+  patients,
+  cache,
   rotation,
+  "rotation-pace": rotationPace,
   webhooks,
   hundred,
   million,

@@ -14,7 +14,7 @@ const job = await readJob<SealingJob>();
 const key = createSecretKey(randomBytes(32));
 const text = "x".repeat(1_000);
 const bytes = Buffer.from(text);
-const place = "12345|patients|notes|1234567";
+const place = Buffer.from("12345|patients|notes|1234567");
 
 interface Raw {
   nonce: Buffer;

@@ -91,22 +91,31 @@ export class Stage {
     return { database, ownerUrl, owner, service, url: `http://127.0.0.1:${service.captured}`, settings };
   }
 
-  /** @param bothCores as on a machine that does nothing else, for the start-up's time */
+  /**
+   * @param bothCores as on a machine that does nothing else, for the start-up's time
+   * @param readiness its first group is `captured`: the port, unless another is given
+   */
   async startService(
     settings: Record<string, string>,
     log: string,
     bothCores = false,
+    readiness = ready,
   ): Promise<StartedProgram> {
     const plain = [process.execPath, "services/start.ts"] as const;
     const command = bothCores ? this.cores.onBothCores(plain) : plain;
-    return this.#start({ command, env: settings, outputFile: this.path(log) }, ready);
+    return this.#start({ command, env: settings, outputFile: this.path(log) }, readiness);
   }
 
-  async startBare(ownerUrl: string): Promise<StartedProgram> {
+  startBare(ownerUrl: string): Promise<StartedProgram> {
+    return this.startProgram("bare.ts", ownerUrl);
+  }
+
+  /** A program of this folder that works on a database and prints `bare <its address>`. */
+  async startProgram(file: string, ownerUrl: string): Promise<StartedProgram> {
     const options = {
-      command: childProgram("bare.ts"),
+      command: childProgram(file),
       env: { DATABASE_URL: ownerUrl, NODE_ENV: "production" },
-      outputFile: this.path("bare.log"),
+      outputFile: this.path(`${file}.log`),
     };
     return this.#start(options, /bare (http:\S+)/);
   }

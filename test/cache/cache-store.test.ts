@@ -111,14 +111,14 @@ describe("counts", () => {
     const { store } = makeStore();
     store.put(1, 1, "patient", value());
     store.take(1, 1, "patient");
-    store.drop(1, 1, "patient", stamp);
+    store.drop(1, 1, "patient", stamp, true);
     expect(store.stats(1)).toMatchObject({ entries: 0, hits: 0, misses: 1 });
   });
 
   it("dropping an older value leaves a newer one", () => {
     const { store } = makeStore();
     store.put(1, 1, "patient", value());
-    store.drop(1, 1, "patient", "00000000-0000-4000-8000-000000000000");
+    store.drop(1, 1, "patient", "00000000-0000-4000-8000-000000000000", false);
     expect(store.take(1, 1, "patient")).toBeDefined();
   });
 });

@@ -85,6 +85,10 @@ describe("defaults that follow from other settings", () => {
     [{ CORS_ORIGINS: "*" }, { corsOrigins: ["*"] }],
     [{ TRUST_PROXY: "10.0.0.0/8,::1,fd00::/8" }, { trustedProxies: ["10.0.0.0/8", "::1", "fd00::/8"] }],
     [{ MAIL_FROM: "Care desk <care@a.example>" }, { mailFrom: "Care desk <care@a.example>" }],
+    [
+      { CARD_WEBHOOK_SECRETS: "a-secret-of-16-c , another-of-sixteen" },
+      { cardWebhookSecrets: ["a-secret-of-16-c", "another-of-sixteen"], walletWebhookSecrets: [] },
+    ],
     [{ JWT_PREVIOUS_SECRETS: `${jwt},${boot}` }, { jwtPreviousSecrets: [jwt, boot] }],
   ])("%j", (env, expected) => expect(readConfig(env)).toMatchObject(expected));
 });
@@ -151,6 +155,8 @@ describe("a faulty secret is refused without being repeated", () => {
     ["JWT_SECRET", "hunter2".padEnd(600, "x")],
     ["BOOT_SECRET", "2222222222222222222222222222222222222222"],
     ["JWT_PREVIOUS_SECRETS", "hunter2"],
+    ["CARD_WEBHOOK_SECRETS", "hunter2,a-secret-long-enough"],
+    ["WALLET_WEBHOOK_SECRETS", Array.from({ length: 4 }, () => "a-secret-long-enough").join(",")],
     ["ADMIN_PASSWORD", "hunter2"],
     ["DEMO_PASSWORD", "hunter2"],
   ])("%s=%s", (name, value) => {

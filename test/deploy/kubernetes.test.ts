@@ -29,6 +29,8 @@ const secretKeys: Record<string, readonly string[]> = {
     "ADMIN_PASSWORD",
     "JWT_PREVIOUS_SECRETS",
     "SMTP_URL",
+    "CARD_WEBHOOK_SECRETS",
+    "WALLET_WEBHOOK_SECRETS",
     "NATS_PASSWORD",
   ],
   "records-owner": ["DATABASE_URL", "POSTGRES_PASSWORD"],

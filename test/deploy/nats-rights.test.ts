@@ -57,7 +57,7 @@ describeWithNats("a bus with TLS and narrow rights", () => {
   }, 60_000);
 
   it("carries calls and their answers between processes", async () => {
-    const services = run("audit,auth,crypto,health,mail,patients,tenants,users");
+    const services = run("audit,auth,crypto,health,mail,patients,payments,tenants,users");
     const url = await addressOf(run("api-gateway"));
     await services.printed(/Records service is ready/);
     const [email, subdomain] = people.superadmin;

@@ -144,6 +144,9 @@ describe("the answers of", () => {
     ["POST", "/api/patients", [201, 401, 403, 409, 413, 422, 503]],
     ["PUT", "/api/patients/{patient_id}", [200, 401, 403, 404, 409, 413, 422, 503]],
     ["DELETE", "/api/patients/{patient_id}", [204, 401, 404, 422, 503]],
+    ["POST", "/webhooks/card-provider", [200, 400, 409, 413, 422, 503]],
+    ["POST", "/webhooks/wallet-provider", [200, 400, 409, 413, 503]],
+    ["GET", "/api/admin/payments", [200, 401, 403, 422, 503]],
   ])("%s %s", (method, path, statuses) => {
     expect(Object.keys(operationOf(method, path).responses).map(Number)).toEqual(statuses);
   });
@@ -227,6 +230,8 @@ describe("what a body has to hold", () => {
     ["POST", "/api/patients", ["record_number", "full_name"]],
     ["PUT", "/api/patients/{patient_id}", ["version"]],
     ["POST", "/api/patients/{patient_id}/records", ["kind", "body"]],
+    ["POST", "/webhooks/card-provider", ["id", "type", "created", "data"]],
+    ["POST", "/webhooks/wallet-provider", ["id", "type", "occurred_at", "data"]],
   ])("%s %s", (method, path, required) => {
     expect(bodyOf(operationOf(method, path)).required).toEqual(required);
   });

@@ -114,7 +114,7 @@ function load(seed: number, ending: AbortSignal): Promise<string[]> {
       const id = (number < 2 ? mine : ids)[roll(number < 2 ? mine.length : ids.length)] ?? 0;
       const known = model.get(id);
       const token = tokens.get(known?.tenantId ?? 0) ?? "";
-      const answer = await call("GET", `/api/patients/${id}`, token);
+      const { answer, notes } = await read(id, token);
       if (answer === undefined) {
         await delay(50);
         continue;
@@ -123,13 +123,26 @@ function load(seed: number, ending: AbortSignal): Promise<string[]> {
         if (answer.status !== 503) wrong.push(`GET ${id}: ${answer.status} ${JSON.stringify(answer.body)}`);
         continue;
       }
-      if (answer.body.full_name !== known?.full_name || !known?.notes.has(answer.body.notes))
+      if (answer.body.full_name !== known?.full_name || !notes.has(answer.body.notes))
         wrong.push(`GET ${id}: says something else`);
       if (number < 2 && known !== undefined)
         await write(id, known.notes, token, answer.body.version, `${number}-${round}`);
     }
   };
   return Promise.all([0, 1, 2, 3].map((number) => client(number))).then(() => wrong);
+}
+
+/** What reads under way may be told besides what was known when they began: another client may write meanwhile. */
+const reading = new Map<number, Set<Set<string>>>();
+
+/** @returns the answer, and all that the notes may have been at a moment between question and answer */
+async function read(id: number, token: string) {
+  const notes = new Set(model.get(id)?.notes);
+  const readers = reading.get(id) ?? new Set();
+  reading.set(id, readers.add(notes));
+  const answer = await call("GET", `/api/patients/${id}`, token);
+  readers.delete(notes);
+  return { answer, notes };
 }
 
 async function write(
@@ -139,7 +152,7 @@ async function write(
   version: number,
   text: string,
 ): Promise<void> {
-  notes.add(text);
+  for (const may of [notes, ...(reading.get(id) ?? [])]) may.add(text);
   const answer = await call("PUT", `/api/patients/${id}`, token, { version, notes: text });
   if (answer?.status !== 200) return;
   notes.clear();

@@ -1,10 +1,13 @@
-// Ten texts about patients are planted at debug level and looked for wherever they must not be: log, errors, audit,
-// events, jobs, every other table, and the very files of the database.
+// Thirty texts about patients are planted at debug level, remembered by the cache and sealed anew by a rotation, and looked
+// for wherever they must not be: log, errors, audit, events, jobs, metrics, every other table, and the very files of the
+// database.
+import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { freePort } from "../support/nats.ts";
 import { type Answer, eventually, startService, type TestService } from "../support/service.ts";
-import { makeDepartment, makeUser } from "../support/tenancy.ts";
+import { makeDepartment, makeUser, unique } from "../support/tenancy.ts";
 
 const canaries = {
   name: "Quillon Zebedee Ferrowake",
@@ -18,15 +21,33 @@ const canaries = {
   soughtName: "Sought Nobody Hexagrimm",
   refused: "refused wyrmlattice paragraph",
 } as const;
+/** Patients who are read twice, so that the cache has them, and warmed up. */
+const others = ["ash", "birch", "cedar", "dogwood", "elder"].map((tree, n) => ({
+  full_name: `Remembered Person of the ${tree} grove`,
+  phone: `+97 55${n}1 66${n}2 77${n}3`,
+  notes: `sneezes under ${tree} trees in quintober`,
+  body: `was seen asleep below the ${tree} by vellichor`,
+}));
+const planted = [...Object.values(canaries), ...others.flatMap((other) => Object.values(other))];
+/** The rotation's new key, which must not be found either. */
+const newKey = randomBytes(32).toString("base64");
 /** Stored in clear, so a search that works finds it: in tables and in files. */
 const control = "CTRL-opalfinch-42";
 
 let service: TestService;
 const errors: Answer[] = [];
 let patientId = 0;
+const otherIds: number[] = [];
+let metrics = "";
 
 beforeAll(async () => {
-  service = await startService({ LOG_LEVEL: "debug" });
+  const metricsPort = String(await freePort());
+  service = await startService({
+    LOG_LEVEL: "debug",
+    METRICS_PORT: metricsPort,
+    KEYS_HELD_SECONDS: "1",
+    ROTATION_PACE_PERCENT: "100",
+  });
   const admin = await service.signIn("admin");
   const ward = await makeDepartment(service, admin);
   const seer = await makeUser(service, admin, { can_see_all_patients: true });
@@ -71,6 +92,19 @@ beforeAll(async () => {
   await service.database.owner.query("update patients set notes = phone where id = $1", [patientId]);
   await call("GET", path);
   await call("GET", "/api/patients");
+  for (const { body: found, ...person } of others) {
+    const { body: one } = await call("POST", "/api/patients", {
+      record_number: person.phone.slice(1, 3) + unique("-"),
+      ...person,
+    });
+    otherIds.push(one.id);
+    await call("POST", `/api/patients/${one.id}/records`, { kind: "visit", body: found });
+    for (const part of ["", "", "/records", "/records"]) await call("GET", `/api/patients/${one.id}${part}`);
+  }
+  await call("POST", "/api/admin/cache/invalidate", { all: true }, admin);
+  await call("POST", "/api/admin/cache/warmup", { patient_ids: otherIds }, admin);
+  await rotateKeys();
+  metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
   const second = await call("POST", "/api/patients", { record_number: "gone", ...texts });
   await call("DELETE", `/api/patients/${second.body.id}`);
   await service.database.owner.query("select graphile_worker.add_job('patients.purge')");
@@ -80,8 +114,19 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
+async function rotateKeys(): Promise<void> {
+  const token = await service.signIn("superadmin");
+  const path = "/api/admin/encryption";
+  const answer = await service.call("POST", `${path}/rotate`, { token, body: { new_key: newKey } });
+  expect(answer.status).toBe(200);
+  await eventually(async () => {
+    const { body } = await service.call("GET", `${path}/status`, { token });
+    return body.rotation.status === "finished" && body.quarantined.count === 1;
+  }, 30_000);
+}
+
 /** Also as hexadecimal, as PostgreSQL prints bytes. */
-function foundIn(text: string, words: readonly string[] = Object.values(canaries)): string[] {
+function foundIn(text: string, words: readonly string[] = [...planted, newKey]): string[] {
   return words.filter((word) => text.includes(word) || text.includes(Buffer.from(word).toString("hex")));
 }
 
@@ -122,6 +167,11 @@ describe("patient text is nowhere in", () => {
     expect(output).toMatch(/api\/patients/);
   });
 
+  it("metrics, which do tell of the actions", () => {
+    expect(foundIn(metrics)).toEqual([]);
+    expect(metrics).toMatch(/patients\.get/);
+  });
+
   it("errors, of which there were all kinds", () => {
     expect(new Set(errors.map(({ status }) => status))).toEqual(new Set([403, 404, 409, 413, 422, 503]));
     for (const { body, headers } of errors) {
@@ -130,7 +180,7 @@ describe("patient text is nowhere in", () => {
   });
 
   it("any table, be it audit, events or jobs; what is stored in clear is found", async () => {
-    expect(await tablesHolding(Object.values(canaries))).toEqual([]);
+    expect(await tablesHolding([...planted, newKey])).toEqual([]);
     expect(await tablesHolding([control])).toEqual(["public.patients"]);
     const { rows } = await service.database.owner.query(
       "select count(*)::integer as entries from audit_entries where action ~ '^(patient|record)\\.'",
@@ -144,7 +194,7 @@ describe("patient text is nowhere in", () => {
   });
 
   it("the database's files, its write-ahead log included; what is stored in clear is found", () => {
-    expect(filesHolding(Object.values(canaries))).toEqual([]);
+    expect(filesHolding([...planted, newKey])).toEqual([]);
     const found = filesHolding([control]);
     expect(found.some((file) => file.includes("/base/"))).toBe(true);
     expect(found.some((file) => file.includes("/pg_wal/"))).toBe(true);
@@ -154,6 +204,7 @@ describe("patient text is nowhere in", () => {
     const seer = await makeUser(service, await service.signIn("admin"), { can_see_all_patients: true });
     const token = await service.signInAs(seer.email, "demo");
     const { body } = await service.call("GET", "/api/patients", { token });
+    expect(planted).toHaveLength(30);
     expect(body.items).toMatchObject([
       {
         id: patientId,
@@ -161,6 +212,7 @@ describe("patient text is nowhere in", () => {
         birth_date: canaries.birth,
         phone: canaries.laterPhone,
       },
+      ...others.map(({ body: _record, ...person }) => person),
     ]);
     const records = await service.call("GET", `/api/patients/${patientId}/records`, { token });
     expect(records.body.items).toMatchObject([{ body: canaries.body }]);

@@ -51,7 +51,7 @@ afterEach(() => {
   for (const cache of caches.splice(0)) cache.clear();
 });
 const sealedWith = ({ id, key }: KeyOnWire) =>
-  seal(id, createSecretKey(key, "base64"), "1|patients|notes|1", "x");
+  seal(id, createSecretKey(key, "base64"), Buffer.from("1|patients|notes|1"), "x");
 
 describe("keys", () => {
   it("are asked for once, however many want them at once or later", async () => {
@@ -151,7 +151,7 @@ describe("a key id that is not held", () => {
 
   it("that nobody has is not asked for again and again, and hinders no other", async () => {
     const [ring, cache] = [new Keyring(), cacheWith()];
-    const lost = seal(99, createSecretKey(randomBytes(32)), "1|patients|notes|1", "x");
+    const lost = seal(99, createSecretKey(randomBytes(32)), Buffer.from("1|patients|notes|1"), "x");
     for (let times = 0; times < 20; times++) await cache.opening(1, [lost], ring.load);
     const before = ring.asked.length;
     expect(before).toBeLessThanOrEqual(3);

@@ -1,11 +1,12 @@
 // The one list of sealed columns against the database: a column it forgot would be missed by the rotation of keys.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { sealedTables } from "../../services/shared/sealing/registry.ts";
-import { openScene, type Scene } from "../tenancy/scene.ts";
+import { fillTenant, openScene, type Scene } from "../tenancy/scene.ts";
 
 let scene: Scene;
 beforeAll(async () => {
   scene = await openScene();
+  await fillTenant(scene.owner, "ours");
 });
 afterAll(() => scene.stop());
 
@@ -61,5 +62,28 @@ describe("the list of sealed columns", () => {
       [table],
     );
     expect(rows[0].key).toEqual([id, tenant].sort());
+  });
+
+  const columns = Object.entries(sealedTables).flatMap(([table, { columns: names, id, tenant }]) =>
+    names.map((column) => ({ table, column, id, tenant })),
+  );
+
+  it.each(columns)("$table: $column takes nothing sealed with a key that is gone", async (place) => {
+    const { table, column, id, tenant } = place;
+    const bytes = Buffer.alloc(64, 1);
+    bytes.writeUInt32BE(2_000_000_000, 1);
+    const { rows } = await scene.owner.query(`select ${id} as id, ${tenant} as tenant from ${table} limit 1`);
+    expect(rows).toHaveLength(1);
+    await scene.owner.query("begin");
+    try {
+      await scene.owner.query("select set_config('app.tenant_id', $1, true)", [String(rows[0].tenant)]);
+      const written = scene.owner.query(`update ${table} set ${column} = $1 where ${id} = $2`, [
+        bytes,
+        rows[0].id,
+      ]);
+      await expect(written).rejects.toMatchObject({ code: "RK001" });
+    } finally {
+      await scene.owner.query("rollback");
+    }
   });
 });

@@ -15,7 +15,7 @@ import {
 
 const counting = Buffer.from(Array.from({ length: 32 }, (_, i) => i));
 const key = createSecretKey(counting);
-const place = "3|patients|full_name|41";
+const place = Buffer.from("3|patients|full_name|41");
 const name = "Ada Lovelace, Zürich";
 /** Made with Python's cryptography: key 00..1f, nonce 00..0b, key id 7. */
 const vector =

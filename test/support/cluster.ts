@@ -15,7 +15,7 @@ import {
   testSettings,
 } from "./service.ts";
 
-const serviceFolders = "audit,auth,cache,crypto,health,mail,patients,tenants,users,webhooks";
+const serviceFolders = "audit,auth,cache,crypto,health,mail,patients,payments,tenants,users,webhooks";
 
 export interface Gateway {
   process: RunningProcess;

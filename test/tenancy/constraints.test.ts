@@ -46,6 +46,9 @@ const session = (fields: string) =>
 
 const patient = (fields: string) =>
   `insert into patients (tenant_id, department_id, record_number, full_name, full_name_index) values (${fields}, '-', sha256('-'))`;
+const payment = (fields: string) =>
+  `insert into payments (tenant_id, payment_id, status, provider, amount, currency, occurred_at, pending_at, newest_at,
+     newest_id, version) values (${fields}, 'card', '1', 'EUR', now(), now(), now(), 'n', 1)`;
 const record = (fields: string) =>
   `insert into patient_records (tenant_id, patient_id, author_id, kind, body) values (${fields}, 'visit', '-')`;
 
@@ -296,6 +299,33 @@ const statements: [rule: string, as: As, sql: string, code: Code][] = [
   ["a record in another tenant", "tenant", record(":their, :theirPatient, null"), forbidden],
   ["a record changed", "tenant", "update patient_records set body = '-'", forbidden],
   ["a record deleted", "tenant", "delete from patient_records", forbidden],
+  ["a payment made by a tenant", "tenant", payment(":our, 'q', 'pending'"), forbidden],
+  ["a payment changed by a tenant", "tenant", "update payments set status = 'refunded'", forbidden],
+  ["a payment deleted", "platform", "delete from payments", forbidden],
+  ["a payment twice", "platform", payment(":our, 'p', 'pending'"), unique],
+  ["a payment of a tenant that is not", "platform", payment("99999, 'q', 'pending'"), foreignKey],
+  ["a payment in a status of its own", "platform", payment(":our, 'q', 'lost'"), check],
+  ["a status that never occurred", "platform", "update payments set status = 'refunded'", check],
+  ["an amount that is none", "platform", "update payments set amount = '1e3'", check],
+  ["notifications read by a tenant", "tenant", "select from payment_notifications", forbidden],
+  [
+    "the same notification twice",
+    "platform",
+    "insert into payment_notifications select * from payment_notifications",
+    unique,
+  ],
+  [
+    "a notification that acted on nothing",
+    "platform",
+    "update payment_notifications set tenant_id = null",
+    check,
+  ],
+  [
+    "a notification without the hash of its body",
+    "platform",
+    "update payment_notifications set body_hash = '-'",
+    check,
+  ],
   ["a target in another tenant", "tenant", webhookTarget(":their, 'webhook', '{*}'"), forbidden],
   ["a target on no known channel", "tenant", webhookTarget(":our, 'pigeon', '{*}'"), check],
   ["a target of no events", "tenant", webhookTarget(":our, 'webhook', '{}'"), check],

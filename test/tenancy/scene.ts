@@ -79,6 +79,16 @@ export async function fillTenant(owner: pg.Client, subdomain: string): Promise<F
   await owner.query("insert into events (tenant_id, kind, payload) values ($1, 'user.created', '{}')", [
     tenantId,
   ]);
+  await owner.query(
+    `insert into payment_notifications (provider, notification_id, type, body_hash, state, tenant_id, payment_id)
+     values ('card', $1::text, 'payment.pending', sha256('-'), 'applied', $2, 'p')`,
+    [`n-${tenantId}`, tenantId],
+  );
+  await owner.query(
+    `insert into payments (tenant_id, provider, payment_id, status, amount, currency, occurred_at, pending_at, newest_at,
+       newest_id, version) values ($1, 'card', 'p', 'pending', '1', 'EUR', now(), now(), now(), 'n', 1)`,
+    [tenantId],
+  );
   await fillWebhooks(owner, tenantId);
   const patientId = await fillPatients(owner, tenantId, departmentId, doctorId);
   return { tenantId, departmentId, doctorId, patientId };
@@ -140,6 +150,7 @@ export const platformTables: ReadonlySet<string> = new Set([
   "data_keys",
   "rotation_tenants",
   "quarantined_fields",
+  "payment_notifications",
   "fan_out_queue",
 ]);
 

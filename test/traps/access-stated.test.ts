@@ -44,7 +44,7 @@ describe("by the program's text", () => {
     }
   });
 
-  it("the public ones are the seven of the interface and the completion of a reset", () => {
+  it("the public ones are the nine of the interface and the completion of a reset", () => {
     const open = routes.filter((route) => contractOf(route).access.who === "public").map(({ path }) => path);
     expect(open.sort()).toEqual([
       "/api/auth/departments",
@@ -55,6 +55,8 @@ describe("by the program's text", () => {
       "/api/auth/reset-password",
       "/api/auth/tenants",
       "/api/auth/verify-email",
+      "/webhooks/card-provider",
+      "/webhooks/wallet-provider",
     ]);
   });
 

@@ -118,6 +118,10 @@ const drafts: Readonly<Record<string, Draw>> = {
     body: { patient_ids: [await rows.patient(own.id)] },
   }),
   "POST /api/admin/encryption/rotate": async () => ({ body: { new_key: "too short" } }),
+  "POST /webhooks/card-provider": async (rows) => ({ body: { id: `card-${rows.unique()}`, type: "none" } }),
+  "POST /webhooks/wallet-provider": async (rows) => ({
+    body: { id: `wallet-${rows.unique()}`, type: "none" },
+  }),
   "POST /api/webhooks/register": async (rows, own) => {
     await rows.world.makeRoomForWebhooks(own.id);
     return { body: webhookBody };
@@ -180,7 +184,8 @@ export async function requestOf(rows: Rows, route: Route, cell: Cell): Promise<W
   const tenant = kind === "own" ? own : kind === "never" ? undefined : tenants[kind];
   const drawn = await drafts[operation]?.(rows, own);
   const draft: Draft = { path: {}, query: {}, body: {}, ...drawn };
-  if (id === undefined) Object.assign(draft[place], await foreignIds(rows, tenant));
+  // What the operation itself needs under such a name stays: a notification has an `id` of its own.
+  if (id === undefined) draft[place] = { ...(await foreignIds(rows, tenant)), ...draft[place] };
   else draft[place][id.name] = await valueOf(rows, cell, id, tenant, operation);
   if (id?.of === "subdomain" && tenant !== undefined) await moveAccount(rows, draft, tenant);
   if ("webhook_id" in draft.path) draft.path.delivery_id = deliveryIdOf(Number(draft.path.webhook_id));

@@ -141,6 +141,10 @@ export const rules: Readonly<Record<string, Rule>> = {
   // The walk sends a key that is none: whoever may rotate is told so. One rotation would refuse all others for a minute.
   "POST /api/admin/encryption/rotate": rule(superadmin, 422),
   "GET /api/admin/encryption/status": rule(superadmin, 200),
+  "GET /api/admin/payments": rule(administrators, 200, listed),
+  // The walk's process has no secrets: anybody's notification is kept, and acts on nothing.
+  "POST /webhooks/card-provider": rule("anyone", 200),
+  "POST /webhooks/wallet-provider": rule("anyone", 200),
   "GET /api/webhooks": ofWebhooks(200),
   "GET /api/webhooks/event-types": ofWebhooks(200),
   "POST /api/webhooks/register": ofWebhooks(201),
@@ -165,6 +169,7 @@ export const ours: ReadonlySet<string> = new Set([
   "POST /api/auth/reset-password",
   "GET /api/admin/audit/verify",
   "GET /api/admin/encryption/status",
+  "GET /api/admin/payments",
   "GET /api/webhooks/event-types",
   "GET /api/webhooks/{webhook_id}/deliveries",
   "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/resend",
@@ -188,6 +193,7 @@ export const sectionsDue: ReadonlySet<string> = new Set([
   "4.8",
   "4.10",
   "4.12",
+  "4.13",
 ]);
 
 export function roleOf(caller: CallerName): Role | undefined {

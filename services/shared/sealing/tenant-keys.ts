@@ -2,6 +2,7 @@
 import { createSecretKey, type KeyObject } from "node:crypto";
 import { blindIndex } from "./blind-index.ts";
 import { keyIdOf, open, seal } from "./ciphertext.ts";
+import { Places } from "./places.ts";
 import type { SealedColumn, SealedTable } from "./registry.ts";
 import { SealBroken } from "./seal-broken.ts";
 import type { KeyPurpose } from "./wrapping.ts";
@@ -26,10 +27,12 @@ export class TenantKeys {
   readonly #primary: KeyObject;
   readonly #index: KeyObject;
   readonly #uses: UseCount;
+  readonly #places: Places;
 
   /** @param usesOf counts the seals of a key for as long as the process lives, longer than this object */
   constructor(tenantId: number, keys: readonly KeyOnWire[], usesOf: (keyId: number) => UseCount) {
     this.tenantId = tenantId;
+    this.#places = new Places(tenantId);
     for (const each of keys) {
       if (each.purpose === "field") this.#fields.set(each.id, toKey(each));
     }
@@ -52,34 +55,34 @@ export class TenantKeys {
 
   seal<T extends SealedTable>(table: T, column: SealedColumn<T>, rowId: number, text: string): Buffer {
     this.#uses.seals++;
-    return seal(this.fieldKeyId, this.#primary, this.#place(table, column, rowId), text);
+    return seal(this.fieldKeyId, this.#primary, this.#places.of(table, column, rowId), text);
   }
 
   /** @throws SealBroken */
   open<T extends SealedTable>(table: T, column: SealedColumn<T>, rowId: number, sealed: Buffer): string {
     const key = this.#fields.get(keyIdOf(sealed));
     if (key === undefined) throw new SealBroken("key");
-    return open(key, this.#place(table, column, rowId), sealed);
+    return open(key, this.#places.of(table, column, rowId), sealed);
   }
 
   /** For memory, not for a column: `what` must be no table's name. */
   sealApart(what: `memory.${string}`, rowId: number, text: string): Buffer {
     this.#uses.seals++;
-    return seal(this.fieldKeyId, this.#primary, this.#place(what, "", rowId), text);
+    return seal(this.fieldKeyId, this.#primary, this.#places.of(what, "", rowId), text);
   }
 
   /** @throws SealBroken */
   openApart(what: `memory.${string}`, rowId: number, sealed: Buffer): string {
     const key = this.#fields.get(keyIdOf(sealed));
     if (key === undefined) throw new SealBroken("key");
-    return open(key, this.#place(what, "", rowId), sealed);
+    return open(key, this.#places.of(what, "", rowId), sealed);
   }
 
   /** What opens with any of these keys, sealed with the present one; for the rotation, which walks the registry by name. */
   reseal(table: SealedTable, column: string, rowId: number, sealed: Buffer): Buffer {
     const key = this.#fields.get(keyIdOf(sealed));
     if (key === undefined) throw new SealBroken("key");
-    const place = this.#place(table, column, rowId);
+    const place = this.#places.of(table, column, rowId);
     this.#uses.seals++;
     return seal(this.fieldKeyId, this.#primary, place, open(key, place, sealed));
   }
@@ -95,10 +98,6 @@ export class TenantKeys {
 
   blindIndex(column: string, normalised: string): Buffer {
     return blindIndex(this.#index, column, normalised);
-  }
-
-  #place(table: string, column: string, rowId: number): string {
-    return `${this.tenantId}|${table}|${column}|${rowId}`;
   }
 }
 

@@ -1,0 +1,157 @@
+// Decides a batch on what was read of it, one notification after the other as they came: which are new, what each makes
+// of its payment, and all that is to be written for it. Decides alone: no clock, no database.
+import canonicalize from "canonicalize";
+import type { Caller } from "../shared/caller.ts";
+import type { Notification, PaymentFacts } from "./adapter.ts";
+import { type Known, type Line, toRow, toState, type Written } from "./inbox-statements.ts";
+import { afterNotification, eventOfChange, isSeen, type PaymentState } from "./payment.rules.ts";
+
+export interface Item {
+  provider: string;
+  notification: Notification;
+  /** SHA-256 of the bytes, hex. */
+  hash: string;
+  caller: Caller;
+}
+
+export type Outcome = "taken" | "duplicate" | "conflict";
+
+interface Seen {
+  hash: string;
+  state: string;
+  tenantId: number | null;
+}
+
+interface Held {
+  state: PaymentState;
+  version: number;
+  changed: boolean;
+}
+
+/** @returns one outcome per item, and what to write, undefined when nothing */
+export function decideBatch(
+  items: readonly Item[],
+  known: Known,
+): { outcomes: Outcome[]; written?: Written } {
+  const batch = new Batch(known);
+  const outcomes = items.map((item) => batch.take(item));
+  const written = batch.written();
+  return written === undefined ? { outcomes } : { outcomes, written };
+}
+
+class Batch {
+  readonly #known: Known;
+  readonly #seen = new Map<string, Seen>();
+  readonly #payments = new Map<string, Held & { provider: string; paymentId: string }>();
+  readonly #lines: Line[] = [];
+
+  constructor(known: Known) {
+    this.#known = known;
+    for (const { provider, id, hash, state, tenant_id: tenantId } of known.notifications ?? [])
+      this.#seen.set(keyOf(provider, id), { hash, state, tenantId });
+    for (const row of known.payments ?? []) {
+      const { provider, payment_id: paymentId, version } = row;
+      const held = { provider, paymentId, state: toState(row), version, changed: false };
+      this.#payments.set(keyOf(provider, paymentId), held);
+    }
+  }
+
+  take(item: Item): Outcome {
+    const { provider, notification, hash } = item;
+    const key = keyOf(provider, notification.id);
+    const before = this.#seen.get(key);
+    // What nobody had signed must not stand in the way of what somebody did.
+    if (before === undefined || (before.state === "unverified" && notification.verified)) {
+      const line = this.#lineOf(item);
+      this.#lines.push(line);
+      this.#seen.set(key, { hash, state: line.state, tenantId: line.tenant_id });
+      return "taken";
+    }
+    if (before.hash === hash) return "duplicate";
+    this.#recordConflict(item, before.tenantId);
+    return "conflict";
+  }
+
+  written(): Written | undefined {
+    if (this.#lines.length === 0) return undefined;
+    const payments = [...this.#payments.values()].filter(({ changed }) => changed);
+    const tenantId = this.#known.tenant?.id ?? 0;
+    return {
+      lines: this.#lines,
+      payments: payments.map(({ provider, paymentId, state, version }) => ({
+        ...toRow(provider, paymentId, state, version + 1),
+        tenant_id: tenantId,
+      })),
+    };
+  }
+
+  #lineOf(item: Item): Line & { state: string } {
+    const { provider, notification, hash } = item;
+    const { payment, verified, id, type } = notification;
+    const occurredAt = payment && new Date(payment.occurredMs).toISOString();
+    const about = { payment_id: payment?.paymentId, occurred_at: occurredAt };
+    const line = { provider, notification_id: id, type, body_hash: hash, ...about };
+    const { tenant } = this.#known;
+    if (!verified) return { ...line, state: "unverified", tenant_id: null };
+    if (payment === undefined) return { ...line, state: "ignored", tenant_id: null };
+    if (tenant === null) return { ...line, state: "unknown_tenant", tenant_id: null };
+    if (!tenant.active) return { ...line, state: "inactive_tenant", tenant_id: tenant.id };
+    const seen = this.#apply(item, payment);
+    return { ...line, state: seen === undefined ? "stale" : "applied", tenant_id: tenant.id, ...seen };
+  }
+
+  /** @returns entry and event of a change that shows; undefined when the notification is stale */
+  #apply(item: Item, payment: PaymentFacts): Partial<Line> | undefined {
+    const { provider, notification, caller } = item;
+    const { paymentId, tenant: _tenant, ...said } = payment;
+    const key = keyOf(provider, paymentId);
+    const held = this.#payments.get(key);
+    const before = held?.state;
+    const after = afterNotification(before, { ...said, notificationId: notification.id });
+    if (before === after) return undefined;
+    this.#payments.set(key, {
+      provider,
+      paymentId,
+      state: after,
+      version: held?.version ?? 0,
+      changed: true,
+    });
+    if (!isSeen(before, after)) return undefined;
+    const { status, amount, currency } = after;
+    const change = { from: before?.status ?? null, status, amount, currency };
+    const facts = {
+      provider,
+      payment_id: paymentId,
+      ...change,
+      occurred_at: new Date(after.occurredMs).toISOString(),
+      notification_id: notification.id,
+    };
+    const kind = eventOfChange(before, after);
+    const entry = entryOf(caller, "payment.update", "payment", paymentId, "ok", facts);
+    return kind === undefined ? entry : { ...entry, kind };
+  }
+
+  /** In the log of whom the first one was for; of the platform when it was for nobody. */
+  #recordConflict({ provider, notification: { id }, caller }: Item, firstTenantId: number | null): void {
+    const tenantId = firstTenantId ?? this.#known.platform_id;
+    if (tenantId === null) return;
+    const entry = entryOf(caller, "payment.conflict", "payment_notification", id, "denied", { provider });
+    this.#lines.push({ provider, notification_id: id, tenant_id: tenantId, ...entry });
+  }
+}
+
+/** An audit entry's columns. Nobody of ours is the actor: where it came from is recorded. */
+function entryOf(
+  { facts: { ip, userAgent, requestId } }: Caller,
+  action: string,
+  type: string,
+  id: string,
+  outcome: "ok" | "denied",
+  facts: Record<string, unknown>,
+): Partial<Line> {
+  const target = { target_type: type, target_id: id };
+  const origin = { ip, user_agent: userAgent, request_id: requestId };
+  return { action, ...target, outcome, facts: canonicalize(facts) ?? "{}", ...origin };
+}
+
+const keyOf = (provider: string, id: string) => `${provider} ${id}`;

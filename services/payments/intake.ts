@@ -1,0 +1,76 @@
+// Takes notifications in: verified, read, written down, and only then answered. What comes for one tenant while a batch
+// of it is under way goes together with the next one, so that a transaction, and the tenant's place in the audit log, is
+// shared by many under load and nothing waits for a clock.
+import { createHash } from "node:crypto";
+import type { Call } from "../shared/bus.ts";
+import type { Database } from "../shared/database/database.ts";
+import { platform } from "../shared/database/scope.ts";
+import { errorCode } from "../shared/embedded/start-error.ts";
+import { Conflict, Unavailable } from "../shared/errors.ts";
+import { perRuntime } from "../shared/per-runtime.ts";
+import { bytesOf } from "../shared/raw-body.ts";
+import { TenantBatches } from "../shared/tenant-batches.ts";
+import type { ProviderAdapter } from "./adapter.ts";
+import { decideBatch, type Item, type Outcome } from "./decide-batch.ts";
+import { type Known, racedCode, readStatement, writeStatement } from "./inbox-statements.ts";
+
+const triesMax = 8;
+/** A batch costs what ten notifications cost: it is worth some turns of the event loop, well below a millisecond each. */
+const gatherTurnsMax = 20;
+
+const batchesOf = perRuntime(
+  ({ database }) =>
+    new TenantBatches<Item, Outcome, string>(
+      (subdomain, items) => takeBatch(database, subdomain, items),
+      gatherTurnsMax,
+    ),
+);
+
+interface Params {
+  content: string;
+  provider_signature?: string | null | undefined;
+}
+
+/** @throws BadRequest, Invalid (the adapter's), Conflict: the same id came before with other bytes */
+export async function takeNotification(
+  call: Call<Params>,
+  adapter: ProviderAdapter,
+): Promise<{ received: boolean; duplicate: boolean }> {
+  const bytes = bytesOf(call.params);
+  const delivery = { bytes, signature: call.params.provider_signature ?? undefined, nowMs: Date.now() };
+  const notification = adapter.read(delivery, adapter.secretsOf(call.runtime.config));
+  const hash = createHash("sha256").update(bytes).digest("hex");
+  const { provider } = adapter;
+  // Of what acts on nothing, whose it would be does not matter.
+  const subdomain = notification.verified ? (notification.payment?.tenant ?? "") : "";
+  const item: Item = { provider, notification, hash, caller: call.caller };
+  const outcome = await batchesOf(call.runtime).add(subdomain, item);
+  if (outcome === "conflict")
+    throw new Conflict("notification_differs", "A notification with this id and another content came before");
+  return { received: true, duplicate: outcome === "duplicate" };
+}
+
+/** Resolves when all of it is committed. */
+async function takeBatch(
+  database: Database,
+  subdomain: string,
+  items: readonly Item[],
+): Promise<readonly Outcome[]> {
+  const asked = items.map(({ provider, notification: { id, payment } }) => ({
+    provider,
+    id,
+    paymentId: payment?.paymentId ?? null,
+  }));
+  for (let tried = 0; tried < triesMax; tried++) {
+    const known = await database.readOne<Known>(platform, readStatement(subdomain, asked));
+    if (known === undefined) throw new Error("a select without a table answered no row");
+    const { outcomes, written } = decideBatch(items, known);
+    try {
+      if (written !== undefined) await database.read(platform, writeStatement(written));
+      return outcomes;
+    } catch (error) {
+      if (errorCode(error) !== racedCode) throw error;
+    }
+  }
+  throw new Unavailable("busy", "Others were quicker, again and again", 1);
+}

@@ -1,0 +1,52 @@
+// The list of payments, of one tenant or, for a superadmin, of all that live.
+import type { Call } from "../shared/bus.ts";
+import { preparedName, type Scope, type Statement } from "../shared/database/scope.ts";
+import type { ParamsOf } from "../shared/params/types.ts";
+import { isGone, listScope } from "../shared/reach.ts";
+import { offsetOf, type Page, toIso, toPage } from "../shared/wire.ts";
+import type { Payment, paymentsContract } from "./payments.contract.ts";
+
+type Params = ParamsOf<(typeof paymentsContract)["payments.list"]>;
+
+const columns = `p.id, p.tenant_id, p.provider, p.payment_id, p.status, p.amount, p.currency, p.occurred_at, p.created_at,
+  p.updated_at`;
+
+/** The page hangs on the total by a left join, so an empty page still brings it: then `id` is null. */
+type Row = Omit<Payment, "id"> & { id: number | null; total: number };
+
+export async function listPayments(call: Call<Params>): Promise<Page<Payment>> {
+  const { page, limit } = call.params;
+  const scope = listScope(call.caller, call.params.tenant_id);
+  const statement = listStatement(scope, call.params, offsetOf(page, limit));
+  if (await isGone(call.db, call.caller, scope)) return toPage([], 0, page, limit);
+  const rows = await call.db.read<Row>(scope, statement);
+  const items = rows.flatMap(({ total: _total, id, occurred_at, created_at, updated_at, ...facts }) => {
+    if (id === null) return [];
+    const moments = {
+      occurred_at: toIso(occurred_at),
+      created_at: toIso(created_at),
+      updated_at: toIso(updated_at),
+    };
+    return [{ id, ...facts, ...moments }];
+  });
+  return toPage(items, rows[0]?.total ?? 0, page, limit);
+}
+
+function listStatement(scope: Scope, params: Params, offset: number): Statement {
+  const values: unknown[] = [];
+  const bind = (value: unknown): string => `$${values.push(value)}`;
+  const where = [
+    scope === "platform"
+      ? "p.tenant_id in (select id from tenants where deleted_at is null)"
+      : `p.tenant_id = ${bind(scope.tenantId)}`,
+  ];
+  if (typeof params.provider === "string") where.push(`p.provider = ${bind(params.provider)}`);
+  if (typeof params.status === "string") where.push(`p.status = ${bind(params.status)}`);
+  const filters = where.join(" and ");
+  const order = params.sort_order === "desc" ? "desc" : "asc";
+  const sort = params.sort_by === "id" ? "" : `p.occurred_at ${order}, `;
+  const text = `select total.total, p.* from (select count(*)::integer as total from payments p where ${filters}) total
+    left join lateral (select ${columns} from payments p where ${filters}
+      order by ${sort}p.id ${order} limit ${bind(params.limit)} offset ${bind(offset)}) p on true`;
+  return { name: preparedName(text), text, values };
+}

@@ -1,0 +1,110 @@
+// What the payments service offers: the providers' notifications come in, administrators look at what became of them.
+import { allow, anyone } from "../shared/access.ts";
+import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { emptyIsNull, inHeader, nullable, optional } from "../shared/params/modifiers.ts";
+import { object, timestamp } from "../shared/params/results.ts";
+import { flag, id, integer, oneOf, text } from "../shared/params/rules.ts";
+import type { ValueOf } from "../shared/params/types.ts";
+import { rawContent } from "../shared/raw-body.ts";
+import { pageOf, paging, sorting } from "../shared/wire.ts";
+import { statuses } from "./payment.rules.ts";
+
+export const providers = ["card", "wallet"] as const;
+export type ProviderName = (typeof providers)[number];
+
+export const paymentSorts = ["id", "occurred_at"] as const;
+
+export const paymentShape = object(
+  {
+    id: integer(),
+    tenant_id: integer(),
+    provider: oneOf(providers),
+    payment_id: text({ description: "The provider's own name of the payment." }),
+    status: oneOf(statuses),
+    amount: text({
+      description: "As the provider writes it: in the smallest unit by card, decimal by wallet.",
+    }),
+    currency: text({ description: "Three letters, in capitals." }),
+    occurred_at: timestamp({ description: "When the payment came to its status." }),
+    created_at: timestamp(),
+    updated_at: timestamp(),
+  },
+  { name: "Payment" },
+);
+export type Payment = ValueOf<typeof paymentShape>;
+
+const received = object({ received: flag(), duplicate: flag() }, { name: "NotificationReceipt" });
+
+const notificationBytesMax = 262_144;
+const types =
+  "`payment.pending`, `payment.succeeded`, `payment.failed` or `payment.refunded`; others are kept and ignored";
+const metadata = object({ tenant: text({ description: "The tenant's subdomain." }) });
+
+export const paymentsContract = {
+  "payments.take_card": {
+    summary:
+      "Takes a notification of the card provider, signed over its bytes in `Provider-Signature: t=<unix>,v1=<hex>`.",
+    audits: "payment.take",
+    access: anyone,
+    header: { provider_signature: inHeader(optional(nullable(text())), "Provider-Signature") },
+    body: rawContent(notificationBytesMax),
+    rawBody: {
+      bytesMax: notificationBytesMax,
+      fields: {
+        id: text({ min: 1, max: 255 }),
+        type: text({ min: 1, max: 100, description: types }),
+        created: integer({ min: 0, description: "Unix time in seconds." }),
+        data: object({
+          object: object({
+            id: text({ min: 1, max: 255 }),
+            amount: integer({ min: 0, description: "In the currency's smallest unit." }),
+            currency: text({ pattern: /^[A-Za-z]{3}$/ }),
+            metadata,
+          }),
+        }),
+      },
+    },
+    result: received,
+  },
+  "payments.take_wallet": {
+    summary: "Takes a notification of the wallet provider, signed in its own field `signature`.",
+    audits: "payment.take",
+    access: anyone,
+    body: rawContent(notificationBytesMax),
+    rawBody: {
+      bytesMax: notificationBytesMax,
+      fields: {
+        id: text({ min: 1, max: 255 }),
+        type: text({ min: 1, max: 100, description: types }),
+        occurred_at: timestamp(),
+        data: object({
+          payment_id: text({ min: 1, max: 255 }),
+          amount: text({ description: "Decimal; a number is read too." }),
+          currency: text({ pattern: /^[A-Za-z]{3}$/ }),
+          metadata,
+        }),
+        signature: optional(
+          text({ description: "Hex HMAC-SHA256 of the RFC 8785 JSON of all other fields." }),
+        ),
+      },
+    },
+    result: received,
+  },
+  "payments.list": {
+    summary: "Lists payments, the latest first.",
+    audits: "payment.list",
+    access: allow("superadmin", "admin"),
+    query: {
+      tenant_id: optional(nullable(id())),
+      ...paging,
+      provider: optional(emptyIsNull(oneOf(providers))),
+      status: optional(emptyIsNull(oneOf(statuses))),
+      ...sorting(paymentSorts, "occurred_at", "desc"),
+    },
+    result: pageOf("PaymentPage", paymentShape),
+  },
+} as const satisfies Contract;
+
+declare module "../shared/bus.ts" {
+  interface Actions extends ActionsOf<typeof paymentsContract> {}
+}

@@ -1,0 +1,40 @@
+// Payments, as the card provider and the wallet provider tell of them.
+// Life cycle: a notification comes → its signature is verified over what was sent → it is in the inbox, once → it changes
+// its payment, or is stale, ignored or without a tenant. A payment is what its notifications make of it.
+// Promises: nothing is answered 200 before it is committed; nothing acts twice, in whatever order and however often it
+// comes; the change of a payment, its audit entry and its event are one transaction; unsigned is not acted upon.
+// Does not: ask providers anything, move money, or compute with amounts.
+import type { Service, ServiceSchema } from "moleculer";
+import { database } from "../../mixins/database.ts";
+import { jobs } from "../../mixins/jobs.ts";
+import { implement, runtimeOf } from "../shared/bus.ts";
+import { cardProvider } from "./card-provider.ts";
+import { takeNotification } from "./intake.ts";
+import { listPayments } from "./list-payments.ts";
+import { paymentsContract } from "./payments.contract.ts";
+import { sweepNotifications } from "./sweep-notifications.ts";
+import { walletProvider } from "./wallet-provider.ts";
+
+const payments: ServiceSchema = {
+  name: "payments",
+  mixins: [
+    database(),
+    jobs({ tasks: { "payments.sweep": sweepNotifications }, schedules: { "payments.sweep": "47 2 * * *" } }),
+  ],
+  actions: implement(paymentsContract, {
+    "payments.take_card": (call) => takeNotification(call, cardProvider),
+    "payments.take_wallet": (call) => takeNotification(call, walletProvider),
+    "payments.list": listPayments,
+  }),
+  started(this: Service) {
+    const { config, log } = runtimeOf(this);
+    for (const { provider, secretsOf } of [cardProvider, walletProvider])
+      if (config.production && secretsOf(config).length === 0)
+        log.warn(
+          { provider },
+          "no secret is set: notifications of this provider are kept and act on nothing",
+        );
+  },
+};
+
+export default payments;

@@ -1,0 +1,164 @@
+// The adapters by themselves: signatures computed here by node:crypto, every mutation of a signed request refused.
+import { createHmac } from "node:crypto";
+import { describe, expect, it } from "@jest/globals";
+import type { Delivery, ProviderAdapter } from "../../services/payments/adapter.ts";
+import { cardProvider } from "../../services/payments/card-provider.ts";
+import { walletProvider } from "../../services/payments/wallet-provider.ts";
+import {
+  cardBody,
+  cardSecret,
+  cardSignature,
+  signedAs,
+  walletBody,
+  walletSecret,
+} from "../support/notifications.ts";
+import { dice } from "../faults/support/seed.ts";
+
+const t = 1_790_000_000;
+const delivery = (body: string | Buffer, signature?: string, nowSeconds = t): Delivery => ({
+  bytes: Buffer.from(body),
+  signature,
+  nowMs: nowSeconds * 1000,
+});
+const codeOf = (adapter: ProviderAdapter, given: Delivery, secrets: readonly string[]): string => {
+  try {
+    adapter.read(given, secrets);
+    return "read";
+  } catch (error) {
+    return error instanceof Error && "type" in error ? String(error.type) : String(error);
+  }
+};
+
+describe("the card provider", () => {
+  const body = cardBody({ id: "one", paymentId: "pay-1", created: t - 5, currency: "eur" });
+  const signature = cardSignature(body, cardSecret, t);
+  it("says what the notification says", () => {
+    expect(cardProvider.read(delivery(body, signature), [cardSecret])).toEqual({
+      id: "one",
+      type: "payment.succeeded",
+      verified: true,
+      payment: {
+        paymentId: "pay-1",
+        status: "succeeded",
+        occurredMs: (t - 5) * 1000,
+        amount: "1999",
+        currency: "EUR",
+        tenant: "demo",
+      },
+    });
+  });
+  it("a known vector is accepted: RFC 2104 as any library computes it", () => {
+    const secret = "whsec_0123456789abcdef";
+    const hex = createHmac("sha256", secret).update(`1700000000.${body}`).digest("hex");
+    const given = delivery(body, `t=1700000000,v1=${hex}`, 1_700_000_100);
+    expect(codeOf(cardProvider, given, [secret])).toBe("read");
+  });
+  it.each([
+    [-301, "invalid_signature"],
+    [-300, "read"],
+    [0, "read"],
+    [300, "read"],
+    [301, "invalid_signature"],
+  ])("%i s from its time: %s", (seconds, code) => {
+    expect(codeOf(cardProvider, delivery(body, signature, t + seconds), [cardSecret])).toBe(code);
+  });
+  it("each of three secrets opens it, a fourth does not", () => {
+    const others = ["another-secret-0001", "another-secret-0002"];
+    for (const at of [0, 1, 2])
+      expect(codeOf(cardProvider, delivery(body, signature), others.toSpliced(at, 0, cardSecret))).toBe(
+        "read",
+      );
+    expect(codeOf(cardProvider, delivery(body, signature), others)).toBe("invalid_signature");
+  });
+  it("without a secret it is read and not verified, whatever the header says", () => {
+    for (const header of [undefined, signature, "nonsense"])
+      expect(cardProvider.read(delivery(body, header), [])).toMatchObject({ verified: false, id: "one" });
+  });
+  it("no request with one byte altered is accepted", () => {
+    const roll = dice(500);
+    for (let round = 0; round < 500; round++) {
+      const bytes = Buffer.from(body);
+      const at = roll(bytes.length);
+      bytes[at] = (bytes[at] ?? 0) ^ (1 << roll(8));
+      expect(codeOf(cardProvider, delivery(bytes, signature), [cardSecret])).toBe("invalid_signature");
+      const header = Buffer.from(signature);
+      const place = roll(header.length);
+      header[place] = (header[place] ?? 0) ^ (1 << roll(8));
+      const altered = header.toString("latin1");
+      // Hex means the same in capitals; what stands before the first "=" of a part is looked at, and nothing else.
+      if (altered.toLowerCase() === signature.toLowerCase()) continue;
+      expect(codeOf(cardProvider, delivery(body, altered), [cardSecret])).toBe("invalid_signature");
+    }
+  });
+  it("a header of a thousand signatures is not worked through", () => {
+    const header = `${signature},${`v1=${"0".repeat(64)},`.repeat(1_000)}`;
+    expect(codeOf(cardProvider, delivery(body, header), [cardSecret])).toBe("invalid_signature");
+  });
+});
+
+describe("the wallet provider", () => {
+  it("an example of RFC 8785 is canonical as the RFC prints it", () => {
+    // Section 3.2.2 and 3.2.3 of the RFC, its number too long to be exact left out.
+    const canonical =
+      '{"literals":[null,true,false],"numbers":[1e+30,4.5,0.002,1e-27],"string":"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}';
+    const body = `{"numbers":[1E30,4.50,2e-3,0.000000000000000000000000001],
+      "string":"\\u20ac$\\u000F\\u000aA'\\u0042\\u0022\\u005c\\\\\\"\\/","literals":[null,true,false],
+      "signature":"${signedAs(canonical)}"}`;
+    expect(codeOf(walletProvider, delivery(body), [walletSecret])).toBe("malformed_notification");
+    expect(codeOf(walletProvider, delivery(body.replace("4.50", "4.51")), [walletSecret])).toBe(
+      "invalid_signature",
+    );
+  });
+  it("keys are sorted by UTF-16 code units, and those of prototypes are keys like others", () => {
+    const canonical = '{"":0,"1":1,"__proto__":{"toJSON":2},"é":3,"€":4,"😀":5,"\ufb33":6}';
+    const keys = '"\ufb33":6,"😀":5,"€":4,"é":3,"1":1,"__proto__":{"toJSON":2},"":0';
+    const body = `{${keys},"signature":"${signedAs(canonical)}"}`;
+    expect(codeOf(walletProvider, delivery(body), [walletSecret])).toBe("malformed_notification");
+  });
+  it("no mutation of a signed body is accepted, and nothing but the signature can be what is wrong with it", () => {
+    const body = walletBody({ id: "one", amount: "12.34" });
+    expect(codeOf(walletProvider, delivery(body), [walletSecret])).toBe("read");
+    const roll = dice(501);
+    const codes = new Set<string>();
+    for (let round = 0; round < 500; round++) {
+      const bytes = Buffer.from(body);
+      const at = roll(bytes.length);
+      bytes[at] = (bytes[at] ?? 0) ^ (1 << roll(7));
+      if (bytes.toString().toLowerCase() === body.toLowerCase()) continue;
+      codes.add(codeOf(walletProvider, delivery(bytes), [walletSecret]));
+    }
+    expect([...codes].sort()).toEqual(["invalid_signature", "malformed_notification"]);
+  });
+  it.each([
+    ["12.34", "12.34"],
+    ["0", "0"],
+    ["100000000000000.00000001", "100000000000000.00000001"],
+    [7, "7"],
+    [0.1, "0.1"],
+  ])("the amount %p stays %s", (amount, kept) => {
+    const read = walletProvider.read(delivery(walletBody({ id: "a", amount })), [walletSecret]);
+    expect(read.payment?.amount).toBe(kept);
+  });
+  it.each(["", "-1", "1e3", ".5", "1.", "1,5", " 1", "١", "0x1", -1, 1e21])(
+    "the amount %p is none",
+    (amount) => {
+      const body = walletBody({ id: "a", amount });
+      expect(codeOf(walletProvider, delivery(body), [walletSecret])).toBe("malformed_notification");
+    },
+  );
+  it.each([
+    ["2026-09-21T12:00:00Z", "2026-09-21T12:00:00.000Z"],
+    ["2026-09-21T14:00:00.1234567+02:00", "2026-09-21T12:00:00.123Z"],
+    ["2026-09-21", "2026-09-21T00:00:00.000Z"],
+  ])("the moment %s is %s", (occurredAt, iso) => {
+    const read = walletProvider.read(delivery(walletBody({ id: "a", occurredAt })), [walletSecret]);
+    expect(new Date(read.payment?.occurredMs ?? 0).toISOString()).toBe(iso);
+  });
+  it.each(["1969-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "12:00", ""])(
+    "the moment %s is none",
+    (occurredAt) => {
+      const body = walletBody({ id: "a", occurredAt });
+      expect(codeOf(walletProvider, delivery(body), [walletSecret])).toBe("malformed_notification");
+    },
+  );
+});
