@@ -86,7 +86,7 @@ async function throughput(
     const [ownBefore, serverBefore] = cpu();
     await recorded(owner, before + events);
     const seconds = (performance.now() - startedAt) / 1000;
-    const [own = 0, server = 0] = cpu();
+    const [own, server] = cpu();
     const { messages, requests } = await stats();
     if (messages !== events || requests !== events)
       throw new Error(`${messages} messages in ${requests} requests`);
