@@ -101,7 +101,12 @@ export class DeliveryWorker<Settings> {
     const { database } = this.#runtime;
     const found = this.#mayQueueMore ? undefined : await look(database, this.#channel.name);
     const isQueued = this.#mayQueueMore || found?.queued === true;
-    this.#mayQueueMore = isQueued && (await fanOut(database, this.#channel.waitsSeconds[0] ?? 0));
+    const firstWait = this.#channel.waitsSeconds[0] ?? 0;
+    this.#mayQueueMore =
+      isQueued &&
+      (await fanOut(database, firstWait, (tenantId, error) => {
+        this.#runtime.log.error({ tenantId, err: error }, "a tenant's events wait");
+      }));
     if (isQueued || found?.due === true) await this.#held.leaseDue();
   }
 

@@ -52,8 +52,16 @@ export async function holdFanOut(change: Change, tenantId: number): Promise<void
   await change.execute(`select pg_advisory_xact_lock(${lockClass}, ?)`, [tenantId]);
 }
 
-/** @param firstWaitSeconds before a delivery's first try. @returns whether there may be more */
-export async function fanOut(database: Database, firstWaitSeconds: number): Promise<boolean> {
+/**
+ * @param firstWaitSeconds before a delivery's first try
+ * @param failed told when PostgreSQL refuses one tenant's; the others' are made all the same
+ * @returns whether there may be more
+ */
+export async function fanOut(
+  database: Database,
+  firstWaitSeconds: number,
+  failed: (tenantId: number, error: unknown) => void,
+): Promise<boolean> {
   const tenants = await database.read<{ tenant_id: number }>(platform, {
     name: "deliveries.queued_tenants",
     byIndex: true,
@@ -62,13 +70,19 @@ export async function fanOut(database: Database, firstWaitSeconds: number): Prom
   });
   let more = tenants.length === tenantsMax;
   for (const { tenant_id: tenantId } of tenants) {
-    const done = await database.readOne<{ events: number }>(platform, {
-      name: "deliveries.fan_out",
-      byIndex: true,
-      text: fanOutText,
-      values: [tenantId, firstWaitSeconds],
-    });
-    if (done?.events === eventsMax) more = true;
+    try {
+      const done = await database.readOne<{ events: number }>(platform, {
+        name: "deliveries.fan_out",
+        byIndex: true,
+        text: fanOutText,
+        values: [tenantId, firstWaitSeconds],
+      });
+      if (done?.events === eventsMax) more = true;
+    } catch (error) {
+      // Without a severity it is no answer of the server's: then nothing else will work either.
+      if (!(error instanceof Error) || !("severity" in error)) throw error;
+      failed(tenantId, error);
+    }
   }
   return more;
 }
