@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 import type { Middleware, ServiceBroker } from "moleculer";
 import { connect, type ConnectionOptions } from "nats";
 import { errorCode, StartError } from "./embedded/start-error.ts";
+import { inTime } from "./health-probes.ts";
 
 const firstWaitMsMax = 30_000;
 const retryMs = 250;
@@ -52,7 +53,8 @@ export async function tellNodes(broker: ServiceBroker): Promise<void> {
   const link = broker.transit as unknown as Link | undefined;
   if (link == null) return;
   await link.discoverer.sendLocalNodeInfo();
-  await link.tx.client?.flush();
+  // Where that fails, readiness is a matter of the bus (process-health.ts), and the start need not fail for it.
+  if (link.tx.client !== null) await inTime(link.tx.client.flush());
 }
 
 /** @throws StartError when the bus refuses the login, or cannot be reached for half a minute */
