@@ -1,8 +1,8 @@
 // deliveries: one row per event and target, in one state; with all it takes to say it again in the same words, since the
 //   event may be swept before it. Its id is what receivers know it by: random, but growing with time, so that new rows
 //   lie together in its index.
-// delivery_attempts: what happened each time; only ever added to. No foreign key: it would cost a tenth of a delivery, and
-//   whoever deletes deliveries deletes their attempts in the same statement.
+// delivery_attempts: what happened each time; only ever added to. No foreign key: it would cost a tenth of a delivery. The
+//   sweep takes attempts with their deliveries, and what is left of them by its age.
 // Rows of both go 90 days after they were made, in batches, oldest ids first.
 export const deliveries = `
 create function time_ordered_id() returns uuid language sql volatile parallel safe as $$

@@ -296,6 +296,12 @@ describe("health and the sweep", () => {
         [idOf(daysAgo), tenantId, kept.id, seq],
       );
       await owner.query(
+        `insert into delivery_attempts (tenant_id, delivery_id, cause, duration_ms)
+         select $2, (d.id || r.rest)::uuid, 'scheduled', 1
+         from (values ($1)) d (id), (values ('70008000000000000000'), ('70008000000000000001')) r (rest)`,
+        [idOf(daysAgo), tenantId],
+      );
+      await owner.query(
         "insert into events (tenant_id, kind, payload, created_at) values ($1, 'tenant.updated', '{}', now() - make_interval(days => $2))",
         [tenantId, daysAgo],
       );
@@ -312,5 +318,11 @@ describe("health and the sweep", () => {
          count(*) filter (where created_at < now() - interval '88 days')::integer as all_old from events`,
     );
     expect(rows).toEqual([{ old: 0, all_old: 1 }]);
+    const attempts = await owner.query(
+      "select count(*)::integer as kept from delivery_attempts where duration_ms = 1 and tenant_id = $1 and delivery_id::text like '%-7000-8000-00000000000_'",
+      [tenantId],
+    );
+    // Those of 89 days ago: of a delivery, and of one that is gone.
+    expect(attempts.rows).toEqual([{ kept: 2 }]);
   });
 });
