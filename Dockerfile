@@ -27,4 +27,4 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.HEALTH_PORT}/livez`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 
 # Not by npm, which would not pass SIGTERM on.
-CMD ["node", "services/start.ts"]
+CMD ["node", "--min-semi-space-size=16", "services/start.ts"]

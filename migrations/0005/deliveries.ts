@@ -1,7 +1,8 @@
 // deliveries: one row per event and target, in one state; with all it takes to say it again in the same words, since the
 //   event may be swept before it. Its id is what receivers know it by: random, but growing with time, so that new rows
 //   lie together in its index.
-// delivery_attempts: what happened each time; only ever added to.
+// delivery_attempts: what happened each time; only ever added to. No foreign key: it would cost a tenth of a delivery. The
+//   sweep takes attempts with their deliveries, and what is left of them by its age.
 // Rows of both go 90 days after they were made, in batches, oldest ids first.
 export const deliveries = `
 create function time_ordered_id() returns uuid language sql volatile parallel safe as $$
@@ -31,24 +32,23 @@ create table deliveries (
   finished_at timestamptz(3),
   check ((state = 'pending') = (finished_at is null)),
   foreign key (tenant_id, target_id) references delivery_targets (tenant_id, id) on delete cascade
-) with (fillfactor = 85);
+) with (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02);
 create unique index deliveries_once on deliveries (tenant_id, target_id, event_id);
-create unique index deliveries_in_order on deliveries (tenant_id, target_id, seq);
 create index deliveries_pending on deliveries (tenant_id, target_id, due_at, seq) where state = 'pending';
 create index deliveries_failed on deliveries (tenant_id, target_id, event_id) where state in ('failed', 'canceled');
 
 create table delivery_attempts (
-  id bigint generated always as identity primary key,
+  id bigint generated always as identity,
   tenant_id integer not null,
-  delivery_id uuid not null references deliveries on delete cascade,
+  delivery_id uuid not null,
   cause text not null,
   status_code integer,
   duration_ms integer not null,
   error text,
   response text check (octet_length(response) <= 1024),
-  attempted_at timestamptz(3) not null default clock_timestamp()
+  attempted_at timestamptz(3) not null default clock_timestamp(),
+  primary key (delivery_id, id)
 );
-create index attempts_of_delivery on delivery_attempts (delivery_id, id);
 
 do $$
 declare name text;

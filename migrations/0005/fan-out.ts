@@ -7,7 +7,7 @@ create table fan_out_queue (
   tenant_id integer not null references tenants on delete cascade,
   event_id bigint not null,
   primary key (tenant_id, event_id)
-);
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
 create function queue_events() returns trigger language plpgsql as $$
 begin

@@ -23,7 +23,8 @@ interface Pending {
 interface Link {
   tx: {
     connected: boolean;
-    client: { status(): AsyncIterable<{ type: string }>; flush(): Promise<void> } | null;
+    /** Only a transporter for NATS has one. */
+    client?: { status(): AsyncIterable<{ type: string }>; flush(): Promise<void> } | null;
   };
   pendingRequests: Map<string, Pending>;
   discoverer: { sendLocalNodeInfo(): Promise<void>; discoverAllNodes(): Promise<unknown> };
@@ -54,7 +55,7 @@ export async function tellNodes(broker: ServiceBroker): Promise<void> {
   if (link == null) return;
   await link.discoverer.sendLocalNodeInfo();
   // Where that fails, readiness is a matter of the bus (process-health.ts), and the start need not fail for it.
-  if (link.tx.client !== null) await inTime(link.tx.client.flush());
+  if (link.tx.client != null) await inTime(link.tx.client.flush());
 }
 
 /** @throws StartError when the bus refuses the login, or cannot be reached for half a minute */

@@ -9,7 +9,7 @@ import type { ValueOf } from "../shared/params/types.ts";
 import { pageOf, paging, sorting } from "../shared/wire.ts";
 
 export const deliveryStates = ["pending", "succeeded", "failed", "canceled"] as const;
-export const deliverySorts = ["seq", "created_at"] as const;
+export const deliverySorts = ["event_id"] as const;
 
 const attemptFields = {
   status_code: nullable(integer()),
@@ -22,6 +22,7 @@ export const deliveryShape = object(
   {
     id: text({ description: "The webhook-id that the receiver sees, the same on every try" }),
     webhook_id: integer(),
+    event_id: integer(),
     seq: integer(),
     kind: text(),
     data: json({ description: "What the event says" }),
@@ -62,7 +63,7 @@ export const deliveriesContract = {
       ...paging,
       state: optional(emptyIsNull(oneOf(deliveryStates))),
       kind: optional(emptyIsNull(oneOf(eventKinds))),
-      ...sorting(deliverySorts, "seq", "desc"),
+      ...sorting(deliverySorts, "event_id", "desc"),
     },
     result: pageOf("DeliveryPage", deliveryShape),
   },

@@ -10,7 +10,7 @@ import { tenantOf } from "./own-webhooks.ts";
 
 type Params = ParamsOf<(typeof deliveriesContract)["webhooks.deliveries"]>;
 
-export const deliveryColumns = `d.id, d.target_id as webhook_id, d.seq::float8, d.kind, d.payload as data, d.state, d.cause,
+export const deliveryColumns = `d.id, d.target_id as webhook_id, d.event_id::float8, d.seq::float8, d.kind, d.payload as data, d.state, d.cause,
   d.attempts, d.created_at, d.due_at::timestamptz(3) as next_attempt_at, d.finished_at, last.attempted_at, last.status_code,
   last.duration_ms, last.error, last.response`;
 export const lastAttempt = `left join lateral (select * from delivery_attempts a where a.delivery_id = d.id
@@ -35,13 +35,12 @@ export async function listDeliveries(call: Call<Params>): Promise<Page<WireDeliv
   if (typeof state === "string") where.push(`d.state = ${bind(state)}`);
   if (typeof kind === "string") where.push(`d.kind = ${bind(kind)}`);
   const filters = where.join(" and ");
-  // Within a webhook both sortings are one: numbers are given in the order of making.
   const text = `select total.total, p.* from
       (select (select count(*)::integer from deliveries d where ${filters}) as total
         from delivery_targets t where t.tenant_id = $1 and t.id = $2 and t.channel = 'webhook' and t.deleted_at is null) total
     left join lateral (select ${deliveryColumns} from deliveries d ${lastAttempt} where ${filters}
-      order by d.seq ${order} limit ${bind(limit)} offset ${bind(offset)}) p on true
-    order by p.seq ${order}`;
+      order by d.event_id ${order} limit ${bind(limit)} offset ${bind(offset)}) p on true
+    order by p.event_id ${order}`;
   const rows = await call.db.read<DeliveryRow & { total: number; id: string | null }>(
     { tenantId },
     { name: preparedName(text), text, values },
@@ -56,6 +55,7 @@ export function toDelivery(row: DeliveryRow): WireDelivery {
   return {
     id: messageId(row.id),
     webhook_id: row.webhook_id,
+    event_id: row.event_id,
     seq: row.seq,
     kind: row.kind,
     data: row.data,

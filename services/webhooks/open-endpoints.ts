@@ -7,7 +7,7 @@ import type { TargetRef } from "../shared/deliveries/channel.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 import type { Endpoint } from "./post-event.ts";
-import { secretBytes } from "./webhooks.rules.ts";
+import { signingKey } from "./webhooks.rules.ts";
 
 export interface OpenEndpoint extends Endpoint {
   tenantId: number;
@@ -79,7 +79,7 @@ function openOne(runtime: Runtime, keys: TenantKeys | undefined, row: Row): Open
     const secrets = [keys.open("webhooks", "secret", id, row.secret)];
     if (row.previous_secret !== null)
       secrets.push(keys.open("webhooks", "previous_secret", id, row.previous_secret));
-    return { tenantId, id, url, secrets: secrets.map(secretBytes), failingForMs: row.failing_ms };
+    return { tenantId, id, url, secrets: secrets.map(signingKey), failingForMs: row.failing_ms };
   } catch (error) {
     runtime.log.error({ tenantId, webhookId: id, err: error }, "a webhook's secret does not open");
     return "later";

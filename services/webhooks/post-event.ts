@@ -1,4 +1,5 @@
 // One signed POST to a webhook, and what it comes to: the same for a delivery and for a test.
+import type { KeyObject } from "node:crypto";
 import type { Attempt } from "../shared/deliveries/channel.ts";
 import type { Outbound, OutboundResult } from "../shared/outbound/outbound.ts";
 import { answerFault, retryAfterSeconds } from "./answer.rules.ts";
@@ -18,7 +19,7 @@ export interface Message {
 export interface Endpoint {
   url: string;
   /** Newest first; all of them sign. */
-  secrets: readonly Uint8Array[];
+  secrets: readonly KeyObject[];
 }
 
 const responseBytesMax = 1_024;

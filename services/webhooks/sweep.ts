@@ -11,7 +11,9 @@ const targetsMax = 1_000;
 
 export async function sweepDeliveries(this: { runtime: Runtime }): Promise<void> {
   const { database, config } = this.runtime;
-  await inBatches(database, "webhooks.sweep_log", oldLog, [firstIdOf(Date.now() - logDays * 86_400_000)]);
+  const firstKept = firstIdOf(Date.now() - logDays * 86_400_000);
+  await inBatches(database, "webhooks.sweep_log", oldLog, [firstKept]);
+  await inBatches(database, "webhooks.sweep_attempts", oldAttempts, [firstKept]);
   await inBatches(database, "webhooks.sweep_events", oldEvents, []);
   const targets = await database.read<{ id: number }>(platform, {
     name: "webhooks.dead_targets",
@@ -27,13 +29,22 @@ export async function sweepDeliveries(this: { runtime: Runtime }): Promise<void>
   }
 }
 
-const oldLog = `delete from deliveries where id in
-  (select id from deliveries where id < $1::uuid order by id limit ${batch} for update skip locked) returning id`;
+/** An attempt that was in flight meanwhile leaves a line behind: it goes by its age. */
+const withAttempts = (
+  which: string,
+) => `with gone as (delete from deliveries where id in (${which}) returning id),
+  attempts as (delete from delivery_attempts a using gone where a.delivery_id = gone.id)
+  select id from gone`;
+const oldLog = withAttempts(
+  `select id from deliveries where id < $1::uuid order by id limit ${batch} for update skip locked`,
+);
+const oldAttempts = `delete from delivery_attempts where (delivery_id, id) in (select delivery_id, id
+  from delivery_attempts where delivery_id < $1::uuid order by delivery_id, id limit ${batch}) returning id`;
 const oldEvents = `delete from events where id in (select id from events
   where created_at < now() - interval '${logDays} days' order by created_at limit ${batch}) returning id`;
-const deliveriesOf = `delete from deliveries where id in (select d.id from deliveries d
-    join delivery_targets t on t.tenant_id = d.tenant_id and t.id = d.target_id
-    where t.id = $1 limit ${batch} for update of d skip locked) returning id`;
+const deliveriesOf = withAttempts(`select d.id from deliveries d
+  join delivery_targets t on t.tenant_id = d.tenant_id and t.id = d.target_id
+  where t.id = $1 limit ${batch} for update of d skip locked`);
 
 async function inBatches(
   database: Database,

@@ -8,7 +8,7 @@ import { openingKeys } from "../shared/sealing/ask-keys.ts";
 import type { TestResult } from "./deliveries.contract.ts";
 import { tenantOf } from "./own-webhooks.ts";
 import { postEvent } from "./post-event.ts";
-import { secretBytes } from "./webhooks.rules.ts";
+import { signingKey } from "./webhooks.rules.ts";
 
 /** The answer has to be back before the call is given up. */
 const spareMs = 2_000;
@@ -39,7 +39,7 @@ export async function testWebhook(call: Call<{ webhook_id: number }>): Promise<T
     occurredAt: new Date().toISOString(),
     payload: JSON.stringify({ webhook_id: id }),
   };
-  const endpoint = { url: row.url, secrets: secrets.map(secretBytes) };
+  const endpoint = { url: row.url, secrets: secrets.map(signingKey) };
   const deadlineMs = Math.max(100, Math.min(deadlineMsMax, call.runtime.config.requestTimeoutMs - spareMs));
   const attempt = await postEvent(outboundOf(call.runtime), endpoint, message, { deadlineMs });
   return {

@@ -1,4 +1,5 @@
 // Pure decisions about webhooks.
+import { createSecretKey, type KeyObject } from "node:crypto";
 
 const prefix = "whsec_";
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/;
@@ -13,11 +14,11 @@ export function secretFault(secret: string): string | undefined {
   return bytes >= 24 && bytes <= 64 ? undefined : "after whsec_ comes base64 of 24 to 64 bytes";
 }
 
-/** The bytes that sign: what a secret of the scheme encodes, and of any other its characters. */
-export function secretBytes(secret: string): Buffer {
+/** The key that signs: the bytes that a secret of the scheme encodes, and of any other its characters. */
+export function signingKey(secret: string): KeyObject {
   return secret.startsWith(prefix)
-    ? Buffer.from(secret.slice(prefix.length), "base64")
-    : Buffer.from(secret, "utf8");
+    ? createSecretKey(secret.slice(prefix.length), "base64")
+    : createSecretKey(secret, "utf8");
 }
 
 /** @param random 32 bytes */

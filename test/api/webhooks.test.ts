@@ -5,7 +5,7 @@ import { eventKinds } from "../../services/shared/event-kinds.ts";
 import { type Canary, startCanary } from "../support/canary.ts";
 import { hostileUrls, insideNames } from "../support/hostile-urls.ts";
 import { traceOf } from "../support/journal.ts";
-import { type Answer, startService, type TestService } from "../support/service.ts";
+import { type Answer, eventually, startService, type TestService } from "../support/service.ts";
 import { makeClinic } from "../support/tenancy.ts";
 
 let service: TestService;
@@ -13,7 +13,8 @@ let token: string;
 const publicUrl = "https://93.184.215.14/hook?token=canary-of-the-query";
 
 beforeAll(async () => {
-  service = await startService();
+  // One try each.
+  service = await startService({ WEBHOOK_RETRY_SECONDS: "0" });
   const superadmin = await service.signIn("superadmin");
   ({ token } = await makeClinic(service, superadmin));
 });
@@ -153,6 +154,40 @@ describe("an address inside", () => {
     expect(canary.connections()).toBe(0);
     expect((await list()).find(({ id }: { id: number }) => id === made.id).url).toBe(publicUrl);
   });
+
+  it("that got into the database all the same is reached by no test and no delivery", async () => {
+    const { token: own } = await makeClinic(service, await service.signIn("superadmin"));
+    const ids: number[] = [];
+    for (let n = 0; n < 45; n++)
+      ids.push((await register(hook({ events: ["department.created"] }), own)).body.id);
+    const { owner } = service.database;
+    const urls = hostileUrls(canary.port).filter((url) => url.length <= 2048);
+    for (let first = 0; first < urls.length; first += ids.length) {
+      const some = urls.slice(first, first + ids.length);
+      for (const [at, url] of some.entries())
+        await owner.query("update webhooks set url = $2 where id = $1", [ids[at], url]);
+      for (const [at] of some.entries()) {
+        const tested = await service.call("POST", `/api/webhooks/${ids[at]}/test`, { token: own });
+        expect(tested.body).toMatchObject({ delivered: false, status_code: null });
+      }
+      const body = { name: `Unit ${first}` };
+      await service.call("POST", "/api/admin/departments", { token: own, body });
+      await eventually(async () => {
+        const { rows } = await owner.query(
+          `select (select count(*) from fan_out_queue) + (select count(*) from deliveries where state = 'pending') as left`,
+        );
+        return Number(rows[0].left) === 0;
+      });
+    }
+    const { rows } = await owner.query(
+      `select a.error, count(*)::integer as times from delivery_attempts a join deliveries d on d.id = a.delivery_id
+       where d.target_id = any($1) group by 1 order by 1`,
+      [ids],
+    );
+    expect(rows.reduce((sum, { times }) => sum + times, 0)).toBeGreaterThanOrEqual(urls.length);
+    for (const { error } of rows) expect(["blocked", "invalid_url", "unresolved"]).toContain(error);
+    expect(canary.connections()).toBe(0);
+  }, 60_000);
 
   it("may be named when its name has no address yet, as it is looked at again each time", async () => {
     const unknown = await new Resolver({ timeout: 500, tries: 1 }).resolve4("never-was.invalid").then(

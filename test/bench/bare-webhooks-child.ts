@@ -1,5 +1,5 @@
 // A child process, the bare program of the webhooks: a loop of signed POSTs at a fixed concurrency that records nothing.
-import { createHmac, randomBytes } from "node:crypto";
+import { createHmac, createSecretKey, randomBytes } from "node:crypto";
 import { Agent, request } from "node:http";
 import { readJob } from "./task.ts";
 
@@ -16,7 +16,7 @@ export interface BareWebhooksResult {
 
 const { port, posts, endpoints, concurrency } = await readJob<BareWebhooksJob>();
 const agent = new Agent({ keepAlive: true, maxSockets: concurrency, maxFreeSockets: concurrency });
-const secret = randomBytes(32);
+const secret = createSecretKey(randomBytes(32));
 let sent = 0;
 
 function post(number: number): Promise<void> {

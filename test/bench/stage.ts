@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
+import manifest from "../../package.json" with { type: "json" };
 import { startDatabase, type TestDatabase, testSettings } from "../support/service.ts";
 import type { Cores } from "./cores.ts";
 import { Load } from "./load.ts";
@@ -20,6 +21,8 @@ export interface Scene {
   settings: Record<string, string>;
 }
 
+/** As `npm start` has them. */
+const startArguments = manifest.scripts.start.replace(/^exec node /, "").split(" ");
 const ready = /API {3}http:\/\/[^:]+:(\d+)\/api/;
 
 export class Stage {
@@ -101,7 +104,7 @@ export class Stage {
     bothCores = false,
     readiness = ready,
   ): Promise<StartedProgram> {
-    const plain = [process.execPath, "services/start.ts"] as const;
+    const plain = [process.execPath, ...startArguments] as const;
     const command = bothCores ? this.cores.onBothCores(plain) : plain;
     return this.#start({ command, env: settings, outputFile: this.path(log) }, readiness);
   }

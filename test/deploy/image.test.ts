@@ -27,7 +27,10 @@ describe("Dockerfile", () => {
     expect(all("USER")).toEqual(["10001:10001"]);
     // Without a home directory graphile-worker's configuration reader ends the process.
     expect(all("RUN").join("\n")).toMatch(/useradd --uid 10001 --gid 10001 --home-dir (\S+) --create-home/);
-    expect(instructions.at(-1)).toEqual({ word: "CMD", rest: '["node", "services/start.ts"]' });
+    expect(instructions.at(-1)).toEqual({
+      word: "CMD",
+      rest: '["node", "--min-semi-space-size=16", "services/start.ts"]',
+    });
   });
   it("is asked for its health without a shell, on the port it says", () => {
     const [check = ""] = all("HEALTHCHECK");

@@ -287,15 +287,15 @@ describe.each(stages.map((stage) => [stage.name, stage] as const))("%s", (_name,
         ours
           .filter(({ spec }) => spec.template.metadata.labels[label] === "true")
           .map(({ metadata }) => metadata.name);
-      expect(usersOf("uses-bus").sort()).toEqual(["accounts", "gateway", "support"]);
-      expect(usersOf("uses-database").sort()).toEqual(["accounts", "migrate", "support"]);
+      expect(usersOf("uses-bus").sort()).toEqual(["accounts", "gateway", "outbound", "support"]);
+      expect(usersOf("uses-database").sort()).toEqual(["accounts", "migrate", "outbound", "support"]);
       expect(usersOf("uses-mail")).toEqual(["support"]);
-      expect(usersOf("uses-messenger")).toEqual(["support"]);
+      expect(usersOf("uses-internet")).toEqual(["outbound"]);
       for (const [policy, label, ports] of [
         ["bus", "uses-bus", [4222]],
         ["database", "uses-database", [5432]],
         ["mail", "uses-mail", [25, 465, 587]],
-        ["messenger", "uses-messenger", [443]],
+        ["internet", "uses-internet", [443, 1024]],
       ] as const) {
         const { spec } = policies.find(({ metadata }) => metadata.name === policy);
         expect(spec.podSelector.matchLabels).toEqual({ [label]: "true" });

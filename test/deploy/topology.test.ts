@@ -18,7 +18,7 @@ import {
 import { interpolate, readYaml, type Tree } from "./deployment-files.ts";
 
 const [compose] = readYaml("docker-compose.yml");
-const names = ["gateway", "accounts", "support"] as const;
+const names = ["gateway", "accounts", "support", "outbound"] as const;
 /** What the operator puts into .env; no more than what is demanded. */
 const given = {
   BOOT_SECRET: "W6hTn1QyXo0SvIbKzGjMlPdFr3CuAi7R",
@@ -109,6 +109,7 @@ describeWithNats("the processes of docker-compose.yml", () => {
     expect(tenant.status).toBe(201);
     const entries = `/api/admin/audit?action=tenant.create&tenant_id=${tenant.body.id}`;
     expect(await served("GET", entries, { token })).toMatchObject({ status: 200, body: { total: 1 } });
+    expect(await served("GET", "/api/webhooks", { token })).toMatchObject({ status: 200, body: [] });
     const health = await call("GET", "/api/admin/health", { token });
     expect(health).toMatchObject({ status: 200, body: { checks: { postgres: "ok", bus: "ok" } } });
   });
@@ -120,7 +121,7 @@ describeWithNats("the processes of docker-compose.yml", () => {
 
   it("stop in order", async () => {
     const codes = await Promise.all([...processes.values()].map((running) => running.stop()));
-    expect(codes).toEqual([0, 0, 0]);
+    expect(codes).toEqual([0, 0, 0, 0]);
     processes.clear();
   }, 30_000);
 });

@@ -121,6 +121,7 @@ describe("the log", () => {
     expect(items[0]).toEqual({
       id: expect.stringMatching(/^msg_[0-9a-f]{32}$/),
       webhook_id: hook.id,
+      event_id: expect.any(Number),
       seq: 2,
       kind: "department.created",
       data: { department_id: expect.any(Number) },
@@ -295,6 +296,12 @@ describe("health and the sweep", () => {
         [idOf(daysAgo), tenantId, kept.id, seq],
       );
       await owner.query(
+        `insert into delivery_attempts (tenant_id, delivery_id, cause, duration_ms)
+         select $2, (d.id || r.rest)::uuid, 'scheduled', 1
+         from (values ($1)) d (id), (values ('70008000000000000000'), ('70008000000000000001')) r (rest)`,
+        [idOf(daysAgo), tenantId],
+      );
+      await owner.query(
         "insert into events (tenant_id, kind, payload, created_at) values ($1, 'tenant.updated', '{}', now() - make_interval(days => $2))",
         [tenantId, daysAgo],
       );
@@ -305,11 +312,17 @@ describe("health and the sweep", () => {
       const { rows } = await owner.query("select from delivery_targets where id = $1", [deleted.id]);
       return rows.length === 0;
     });
-    expect((await log(kept.id)).items.map(({ seq }: { seq: number }) => seq)).toEqual([1002, 1]);
+    expect((await log(kept.id)).items.map(({ seq }: { seq: number }) => seq).sort()).toEqual([1, 1002]);
     const { rows } = await owner.query(
       `select count(*) filter (where created_at < now() - interval '90 days')::integer as old,
          count(*) filter (where created_at < now() - interval '88 days')::integer as all_old from events`,
     );
     expect(rows).toEqual([{ old: 0, all_old: 1 }]);
+    const attempts = await owner.query(
+      "select count(*)::integer as kept from delivery_attempts where duration_ms = 1 and tenant_id = $1 and delivery_id::text like '%-7000-8000-00000000000_'",
+      [tenantId],
+    );
+    // Those of 89 days ago: of a delivery, and of one that is gone.
+    expect(attempts.rows).toEqual([{ kept: 2 }]);
   });
 });

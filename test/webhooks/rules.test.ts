@@ -7,7 +7,7 @@ import { nextOf } from "../../services/shared/deliveries/retry.rules.ts";
 import { Turns } from "../../services/shared/deliveries/turns.ts";
 import { answerFault, retryAfterSeconds } from "../../services/webhooks/answer.rules.ts";
 import { signatureOf } from "../../services/webhooks/sign.ts";
-import { loggedUrl, secretBytes, secretFault, secretOf } from "../../services/webhooks/webhooks.rules.ts";
+import { loggedUrl, signingKey, secretFault, secretOf } from "../../services/webhooks/webhooks.rules.ts";
 
 describe("an answer", () => {
   it.each([
@@ -84,12 +84,12 @@ describe("a secret", () => {
   it("made here will do, and has 32 bytes", () => {
     const secret = secretOf(Buffer.alloc(32, 9));
     expect(secretFault(secret)).toBeUndefined();
-    expect(secretBytes(secret)).toEqual(Buffer.alloc(32, 9));
+    expect(signingKey(secret).export()).toEqual(Buffer.alloc(32, 9));
   });
   it("signs as the scheme's own library does", () => {
     const secret = whsec(32);
     const at = new Date(1_700_000_000_000);
-    expect(signatureOf("msg_1", 1_700_000_000, '{"a":1}', [secretBytes(secret)])).toBe(
+    expect(signatureOf("msg_1", 1_700_000_000, '{"a":1}', [signingKey(secret)])).toBe(
       new Webhook(secret).sign("msg_1", at, '{"a":1}'),
     );
   });

@@ -46,11 +46,9 @@ function databaseOf(url: string): string {
   return decodeURIComponent(new URL(url.replace("@/", "@localhost/")).pathname.slice(1)) || "postgres";
 }
 
-/** Runs before the pool hands a new connection out, so that ScopedQuery may rely on both statements. */
+/** Runs before the pool hands a new connection out, so that ScopedQuery may rely on these statements. */
 async function prepareConnection(client: pg.ClientBase): Promise<void> {
   guardConnection(client);
-  const { tenant, platform } = scopeStatements;
-  await client.query(
-    `prepare ${tenant.name} as ${tenant.text}; prepare ${platform.name} as ${platform.text}`,
-  );
+  const prepared = Object.values(scopeStatements).map(({ name, text }) => `prepare ${name} as ${text}`);
+  await client.query(prepared.join("; "));
 }

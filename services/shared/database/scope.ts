@@ -20,6 +20,11 @@ export const scopeStatements = {
     name: "scope_platform",
     text: `select ${planMode}, set_config('role', 'records_platform', true)`,
   },
+  platformByIndex: {
+    name: "scope_platform_by_index",
+    text: `select ${planMode}, set_config('role', 'records_platform', true), set_config('enable_seqscan', 'off', true),
+      set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`,
+  },
 } as const;
 
 /** The same for MikroORM's own transactions. */
@@ -37,6 +42,11 @@ export interface Statement {
   name?: string | undefined;
   text: string;
   values: readonly unknown[];
+  /**
+   * In the platform's scope: planned to go by indexes. For queues: a plan is kept per connection, and one that was made
+   * when a table was all but empty would walk through it when it is not.
+   */
+  byIndex?: boolean;
 }
 
 const preparedNames = new Map<string, string>();
@@ -87,6 +97,7 @@ const DriverQuery = pg.Query as unknown as new (config: {
 export class ScopedQuery extends DriverQuery {
   readonly #scope: Scope;
   readonly #planMode: "force_generic_plan" | "auto";
+  readonly #byIndex: boolean;
   #scopeSet = false;
 
   constructor(
@@ -95,16 +106,19 @@ export class ScopedQuery extends DriverQuery {
     callback: (error: Error | null, result: pg.QueryResult) => void,
   ) {
     // Without "extended" the driver would send a statement that has no values outside our pipeline.
-    super({ ...statement, values: [...statement.values], queryMode: "extended", callback });
+    const { byIndex = false, ...rest } = statement;
+    super({ ...rest, values: [...statement.values], queryMode: "extended", callback });
     this.#scope = scope;
+    this.#byIndex = byIndex;
     this.#planMode = statement.name === undefined ? "auto" : "force_generic_plan";
   }
 
   override prepare(connection: Connection): void {
     const scope = this.#scope;
+    const platformName = (this.#byIndex ? scopeStatements.platformByIndex : scopeStatements.platform).name;
     connection.bind({
       portal: "",
-      statement: scope === "platform" ? scopeStatements.platform.name : scopeStatements.tenant.name,
+      statement: scope === "platform" ? platformName : scopeStatements.tenant.name,
       values: scope === "platform" ? [this.#planMode] : [this.#planMode, String(scope.tenantId)],
       valueMapper: (value) => value,
     });

@@ -40,6 +40,8 @@ export class DeliveryWorker<Settings> {
   #wake: () => void = () => {};
   #loop: Promise<void> | undefined;
   #isAway = false;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #mayQueueMore = false;
 
   constructor(runtime: Runtime, channel: Channel<Settings>) {
     this.#runtime = runtime;
@@ -84,17 +86,28 @@ export class DeliveryWorker<Settings> {
 
   /** @returns whether there is more to do at once */
   async #round(): Promise<boolean> {
-    const { database } = this.#runtime;
-    const found = await look(database, this.#channel.name);
-    const isQueued = found?.queued === true;
-    const mayQueueMore = isQueued && (await fanOut(database, this.#channel.waitsSeconds[0] ?? 0));
-    if (isQueued || found?.due === true) await this.#held.leaseDue();
+    if (this.#mayQueueMore || performance.now() - this.#lookedAt >= lookEveryMs) await this.#lookAround();
     await this.#held.renewNowAndThen();
     await this.#learnSettings();
     await this.#read();
     this.#pump();
     await this.#held.letGoIdle();
-    return mayQueueMore || this.#held.lanes.some((lane) => isHungry(lane) && lane.mayHaveMore);
+    return this.#mayQueueMore || this.#held.lanes.some((lane) => isHungry(lane) && lane.mayHaveMore);
+  }
+
+  /** Not in every round: looking into an empty queue means walking past all that has just left it. */
+  async #lookAround(): Promise<void> {
+    this.#lookedAt = performance.now();
+    const { database } = this.#runtime;
+    const found = this.#mayQueueMore ? undefined : await look(database, this.#channel.name);
+    const isQueued = this.#mayQueueMore || found?.queued === true;
+    const firstWait = this.#channel.waitsSeconds[0] ?? 0;
+    this.#mayQueueMore =
+      isQueued &&
+      (await fanOut(database, firstWait, (tenantId, error) => {
+        this.#runtime.log.error({ tenantId, err: error }, "a tenant's events wait");
+      }));
+    if (isQueued || found?.due === true) await this.#held.leaseDue();
   }
 
   async #learnSettings(): Promise<void> {

@@ -5,7 +5,7 @@ import type { Change } from "../database/change.ts";
 import type { Database } from "../database/database.ts";
 import { platform } from "../database/scope.ts";
 
-const eventsMax = 200;
+const eventsMax = 500;
 const tenantsMax = 500;
 /** Of the two-part keys of advisory locks; the other part is the tenant. */
 const lockClass = 0x0fa4;
@@ -23,11 +23,13 @@ const fanOutText = `with held as (select pg_try_advisory_xact_lock(${lockClass},
   due as materialized (
     select q.event_id from fan_out_queue q where q.tenant_id = $1 and (select held from held)
     order by q.event_id limit ${eventsMax} for update skip locked
+  ), told as materialized (
+    select e.* from due cross join lateral (
+      select id, kind, payload, created_at from events where tenant_id = $1 and id = due.event_id offset 0) e
   ), matched as (
     select e.id, e.kind, e.payload, e.created_at, t.id as target_id,
       row_number() over (partition by t.id order by e.id) as place, count(*) over (partition by t.id) as places
-    from due join events e on e.id = due.event_id and e.tenant_id = $1
-    join delivery_targets t on t.tenant_id = $1 and t.deleted_at is null and t.is_active
+    from told e join delivery_targets t on t.tenant_id = $1 and t.deleted_at is null and t.is_active
       and t.created_at <= e.created_at and t.events && array[e.kind, '*']
     where exists (select from tenants where id = $1 and is_active and deleted_at is null)
   ), bumped as (
@@ -50,21 +52,37 @@ export async function holdFanOut(change: Change, tenantId: number): Promise<void
   await change.execute(`select pg_advisory_xact_lock(${lockClass}, ?)`, [tenantId]);
 }
 
-/** @param firstWaitSeconds before a delivery's first try. @returns whether there may be more */
-export async function fanOut(database: Database, firstWaitSeconds: number): Promise<boolean> {
+/**
+ * @param firstWaitSeconds before a delivery's first try
+ * @param failed told when PostgreSQL refuses one tenant's; the others' are made all the same
+ * @returns whether there may be more
+ */
+export async function fanOut(
+  database: Database,
+  firstWaitSeconds: number,
+  failed: (tenantId: number, error: unknown) => void,
+): Promise<boolean> {
   const tenants = await database.read<{ tenant_id: number }>(platform, {
     name: "deliveries.queued_tenants",
+    byIndex: true,
     text: tenantsText,
     values: [],
   });
   let more = tenants.length === tenantsMax;
   for (const { tenant_id: tenantId } of tenants) {
-    const done = await database.readOne<{ events: number }>(platform, {
-      name: "deliveries.fan_out",
-      text: fanOutText,
-      values: [tenantId, firstWaitSeconds],
-    });
-    if (done?.events === eventsMax) more = true;
+    try {
+      const done = await database.readOne<{ events: number }>(platform, {
+        name: "deliveries.fan_out",
+        byIndex: true,
+        text: fanOutText,
+        values: [tenantId, firstWaitSeconds],
+      });
+      if (done?.events === eventsMax) more = true;
+    } catch (error) {
+      // Without a severity it is no answer of the server's: then nothing else will work either.
+      if (!(error instanceof Error) || !("severity" in error)) throw error;
+      failed(tenantId, error);
+    }
   }
   return more;
 }

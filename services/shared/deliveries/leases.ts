@@ -19,6 +19,7 @@ export async function look(
 ): Promise<{ queued: boolean; due: boolean } | undefined> {
   return database.readOne(platform, {
     name: "deliveries.look",
+    byIndex: true,
     text: `select exists (select from fan_out_queue) as queued,
       exists (select from delivery_targets where next_due_at <= now() and channel = $1
         and (leased_until is null or leased_until < now())) as due`,
@@ -30,6 +31,7 @@ export async function look(
 export function lease(database: Database, channel: string, worker: string, max: number): Promise<Leased[]> {
   return database.read(platform, {
     name: "deliveries.lease",
+    byIndex: true,
     text: `update delivery_targets set leased_by = $2::uuid, leased_until = now() + interval '${leaseSeconds} seconds'
       where id in (select id from delivery_targets where next_due_at <= now() and channel = $1
         and (leased_until is null or leased_until < now()) order by next_due_at limit $3 for no key update skip locked)
@@ -42,6 +44,7 @@ export function lease(database: Database, channel: string, worker: string, max: 
 export function renew(database: Database, worker: string, ids: readonly number[]): Promise<Leased[]> {
   return database.read(platform, {
     name: "deliveries.renew",
+    byIndex: true,
     text: `with mine as (select id from delivery_targets where id = any($2::integer[]) and leased_by = $1::uuid
         for no key update skip locked)
       update delivery_targets t set leased_until = now() + interval '${leaseSeconds} seconds' from mine
@@ -58,6 +61,7 @@ export async function lost(
 ): Promise<ReadonlySet<number>> {
   const kept = await database.read<{ id: number }>(platform, {
     name: "deliveries.kept",
+    byIndex: true,
     text: "select id from delivery_targets where id = any($2::integer[]) and leased_by = $1::uuid",
     values: [worker, ids],
   });
@@ -77,6 +81,7 @@ export async function settle(
 ): Promise<readonly number[]> {
   const settled = await database.read<{ id: number }>(platform, {
     name: "deliveries.settle",
+    byIndex: true,
     text: `with given as (select * from unnest($2::integer[], $3::bigint[]) as g (id, wakes)),
       mine as (select t.id, t.tenant_id from delivery_targets t join given g on g.id = t.id and g.wakes = t.wakes
         where t.leased_by = $1::uuid for no key update of t skip locked)
@@ -92,6 +97,7 @@ export async function settle(
 export async function release(database: Database, worker: string): Promise<void> {
   await database.read(platform, {
     name: "deliveries.release",
+    byIndex: true,
     text: "update delivery_targets set leased_by = null, leased_until = null where leased_by = $1::uuid",
     values: [worker],
   });

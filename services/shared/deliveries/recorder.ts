@@ -2,7 +2,7 @@
 // however long the database is away; the worker starts nothing new when too many wait.
 import { setTimeout as delay } from "node:timers/promises";
 
-const gatherMs = 8;
+const gatherMs = 15;
 const batchMax = 500;
 const againMs = 500;
 

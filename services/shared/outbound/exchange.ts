@@ -1,6 +1,7 @@
 // One request to an address that was checked, and as much of its answer as anybody will look at.
 import * as http from "node:http";
 import * as https from "node:https";
+import { onAbort } from "./on-abort.ts";
 import type { Connections } from "./connections.ts";
 import type { Exchanged, OutboundFailure, OutboundRequest } from "./outbound.ts";
 import type { Target } from "./target.ts";
@@ -36,10 +37,10 @@ function attempt(of: Exchange): Promise<Outcome> {
     const { signal } = of.request;
     let answer: Answer | undefined;
     const late = setTimeout(() => end("timeout"), Math.max(0, of.endsAt - performance.now()));
-    const onAbort = () => end("aborted");
+    const forget = onAbort(signal, () => end("aborted"));
     const settle = (outcome: Outcome) => {
       clearTimeout(late);
-      signal?.removeEventListener("abort", onAbort);
+      forget();
       resolve(outcome);
     };
     // A status that has come counts, whether or not the rest of the answer ever does.
@@ -48,7 +49,6 @@ function attempt(of: Exchange): Promise<Outcome> {
       sent.destroy();
     };
     const sent = send(of);
-    signal?.addEventListener("abort", onAbort, { once: true });
     if (signal?.aborted === true) end("aborted");
     sent.on("error", (error: NodeJS.ErrnoException) => {
       if (answer !== undefined) settle(answer);

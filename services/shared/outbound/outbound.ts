@@ -63,6 +63,10 @@ export const deadlineMsMax = 15_000;
 const checkMsMax = 4_000;
 const addressesTriedMax = 3;
 
+/** Whether an address may be reached by anybody, or because an operator says so, or not. */
+type Standing = "public" | "allowed" | "inside";
+const rememberedMax = 1_000;
+
 type Found =
   | { target: Target; addresses: readonly string[] }
   | { failure: OutboundFailure; sentence: string };
@@ -71,6 +75,9 @@ export class Outbound {
   readonly #allowed: BlockList;
   readonly #names: Names;
   readonly #connections: Connections;
+  /** Both follow from the text alone. */
+  readonly #standings = new Map<string, Standing>();
+  readonly #targets = new Map<string, ReturnType<typeof readTarget>>();
 
   constructor({ allowSubnets, resolve = nameServerAsker(), namesHeldMs = 5_000, ca }: OutboundOptions) {
     this.#allowed = blockListOf(allowSubnets);
@@ -95,7 +102,7 @@ export class Outbound {
   async send(request: OutboundRequest): Promise<OutboundResult> {
     const startedAt = performance.now();
     const endsAt = startedAt + Math.min(request.deadlineMs ?? deadlineMsMax, deadlineMsMax);
-    const target = readTarget(request.url);
+    const target = this.#targetOf(request.url);
     if ("fault" in target) return { ok: false, failure: "invalid_url", durationMs: 0 };
     const found = await this.#find(target, endsAt);
     if (!("addresses" in found)) {
@@ -129,13 +136,25 @@ export class Outbound {
     if (addresses.length === 0)
       return { failure: "unresolved", sentence: "the address's host name has no address" };
     // All of them, not only the one that will be used: a name with one foot inside is not a public one.
-    const reachable = addresses.every((address) => isGlobal(address) || isIn(this.#allowed, address));
-    if (!reachable) return { failure: "blocked", sentence: "the address is not on the public internet" };
-    if (addresses.every((address) => isIn(this.#allowed, address))) return { target, addresses };
+    const standings = addresses.map((address) => this.#standingOf(address));
+    if (standings.includes("inside"))
+      return { failure: "blocked", sentence: "the address is not on the public internet" };
+    if (!standings.includes("public")) return { target, addresses };
     if (!target.tls) return { failure: "blocked", sentence: "the address has to begin with https://" };
     if (!isWebPort(target.port))
       return { failure: "blocked", sentence: "the address's port has to be 443, or 1024 or higher" };
     return { target, addresses };
+  }
+
+  #standingOf(address: string): Standing {
+    return remembered(this.#standings, address, () => {
+      if (isIn(this.#allowed, address)) return "allowed";
+      return isGlobal(address) ? "public" : "inside";
+    });
+  }
+
+  #targetOf(url: string): ReturnType<typeof readTarget> {
+    return remembered(this.#targets, url, () => readTarget(url));
   }
 
   async #resolve(name: string, endsAt: number): Promise<readonly string[]> {
@@ -146,4 +165,13 @@ export class Outbound {
     const asked = this.#names.addressesOf(name).catch((): readonly string[] => []);
     return Promise.race([asked, late]).finally(() => clearTimeout(timer));
   }
+}
+
+function remembered<V>(known: Map<string, V>, key: string, make: () => V): V {
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  if (known.size >= rememberedMax) known.clear();
+  const made = make();
+  known.set(key, made);
+  return made;
 }

@@ -4,24 +4,28 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
 import { dueText } from "../../../services/shared/deliveries/due-deliveries.ts";
+import { cpuMsOf } from "../cpu.ts";
 import type { BareWebhooksJob, BareWebhooksResult } from "../bare-webhooks-child.ts";
 import { startProgram } from "../program.ts";
 import { judge, say, title } from "../report.ts";
 import type { Stage } from "../stage.ts";
 import { median, percentile } from "../statistics.ts";
 import { childProgram, runTask } from "../task.ts";
-import { addEndpoints, addEvents, countOf, type Endpoint, fillLog } from "../webhook-scene.ts";
+import { addEndpoints, addEvents, attemptsOf, type Endpoint, fillLog } from "../webhook-scene.ts";
 import type { SinkStats } from "../webhook-sink-child.ts";
 
 const endpointsOfLoad = 20;
 const concurrency = endpointsOfLoad * 10;
 const batchMs = 50;
+const warmUpEach = 500;
 const finishMsMax = 120_000;
 
 interface Play {
   owner: pg.Client;
   endpoints: readonly Endpoint[];
   stats: () => Promise<SinkStats>;
+  /** CPU milliseconds so far, of the service and of PostgreSQL. */
+  cpu: () => readonly [number, number];
 }
 
 export async function webhooks(stage: Stage): Promise<void> {
@@ -36,13 +40,17 @@ export async function webhooks(stage: Stage): Promise<void> {
   );
   const { owner, settings, service: first } = await stage.scene("webhooks");
   await first.stop();
-  const allowing = { ...settings, WEBHOOK_ALLOW_SUBNETS: "127.0.0.0/8" };
+  const allowing = {
+    ...settings,
+    WEBHOOK_ALLOW_SUBNETS: "127.0.0.0/8",
+  };
   const service = await stage.startService(allowing, "webhooks-allowing.log");
   const url = `http://127.0.0.1:${sink.captured}`;
   const names = Array.from({ length: endpointsOfLoad }, (_, n) => `hook-${n}`);
   const endpoints = await addEndpoints(owner, settings.BOOT_SECRET ?? "", names, (n) => `${url}/${n}`);
   const stats = async () => (await (await fetch(`${url}/stats`)).json()) as SinkStats;
-  const play: Play = { owner, endpoints, stats };
+  const cpu = () => [cpuMsOf(service.processId), cpuMsOf(stage.postgresId)] as const;
+  const play: Play = { owner, endpoints, stats, cpu };
 
   const perSecond = await throughput(stage, play, Number(sink.captured));
   const rate = perSecond / 2;
@@ -57,26 +65,35 @@ export async function webhooks(stage: Stage): Promise<void> {
 }
 
 /** @returns recorded deliveries a second */
-async function throughput(stage: Stage, { owner, endpoints, stats }: Play, port: number): Promise<number> {
+async function throughput(
+  stage: Stage,
+  { owner, endpoints, stats, cpu }: Play,
+  port: number,
+): Promise<number> {
   const events = stage.quick ? 4_000 : 20_000;
-  await addEvents(owner, endpoints, 100);
-  await recorded(owner, 100 * endpoints.length);
+  // Both sides are measured warm.
+  await addEvents(owner, endpoints, warmUpEach);
+  await recorded(owner, warmUpEach * endpoints.length);
   const ratios: number[] = [];
   const rates: number[] = [];
   for (let round = 0; round < Math.min(3, stage.rounds); round++) {
     const job: BareWebhooksJob = { port, posts: events, endpoints: endpointsOfLoad, concurrency };
     const bare = await runTask<BareWebhooksResult>(childProgram("bare-webhooks-child.ts"), job);
     await stats();
-    const before = await countOf(owner, "delivery_attempts");
-    const startedAt = performance.now();
+    const before = await attemptsOf(owner);
     await addEvents(owner, endpoints, events / endpoints.length);
+    const startedAt = performance.now();
+    const [ownBefore, serverBefore] = cpu();
     await recorded(owner, before + events);
     const seconds = (performance.now() - startedAt) / 1000;
+    const [own, server] = cpu();
     const { messages, requests } = await stats();
     if (messages !== events || requests !== events)
       throw new Error(`${messages} messages in ${requests} requests`);
     const [mine, theirs] = [events / seconds, (bare.posts * 1000) / bare.ms];
     say(`told and recorded: ${Math.round(mine)}/s, bare POSTs ${Math.round(theirs)}/s`);
+    const [ownUs, serverUs] = [own - ownBefore, server - serverBefore].map((ms) => (ms / events) * 1000);
+    say(`CPU each: service ${ownUs?.toFixed(0)} us, PostgreSQL ${serverUs?.toFixed(0)} us`);
     ratios.push(mine / theirs);
     rates.push(mine);
   }
@@ -87,7 +104,7 @@ async function throughput(stage: Stage, { owner, endpoints, stats }: Play, port:
 
 async function recorded(owner: pg.Client, count: number): Promise<void> {
   const deadline = performance.now() + finishMsMax;
-  while ((await countOf(owner, "delivery_attempts")) < count) {
+  while ((await attemptsOf(owner)) < count) {
     if (performance.now() > deadline) throw new Error("not all was recorded in time");
     await delay(20);
   }
