@@ -1,19 +1,19 @@
 // graphile-worker gives up a job whose worker died only after four hours. So whoever runs one says every ten seconds that
 // it still does, and a job of which nobody has said so for half a minute is given back to all.
-import type pg from "pg";
+import type { Database } from "../services/shared/database/database.ts";
 
 const sayEveryMs = 10_000;
 const deadSeconds = 30;
 
 export class HeldJobs {
-  readonly #pool: Pick<pg.Pool, "query">;
+  readonly #pool: Database["pool"];
   readonly #ids = new Set<string>();
   /** Found silent at the last look. After an outage all are: they are given ten seconds to speak up. */
   #silent: readonly string[] = [];
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
 
-  constructor(pool: Pick<pg.Pool, "query">) {
+  constructor(pool: Database["pool"]) {
     this.#pool = pool;
   }
 

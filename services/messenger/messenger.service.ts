@@ -8,7 +8,7 @@ import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { implement, runtimeOf } from "../shared/bus.ts";
-import { botOf } from "./bot.ts";
+import { type Bot, botOf } from "./bot.ts";
 import { Conversation } from "./conversation.ts";
 import { followUsers, sweepMessenger } from "./follow-users.ts";
 import { linkAccount, unlinkAccount } from "./link.ts";
@@ -19,6 +19,7 @@ import { sendReply } from "./replies.ts";
 import { subscribe } from "./subscribe.ts";
 
 interface MessengerService extends Service {
+  bot?: Bot;
   conversation?: Conversation;
 }
 
@@ -49,12 +50,14 @@ const messenger: ServiceSchema<object, object, object, MessengerService> = {
     const runtime = runtimeOf(this);
     const bot = botOf(runtime);
     if (bot === undefined) return;
+    this.bot = bot;
     this.conversation = new Conversation(runtime, bot);
     this.conversation.start();
   },
   async stopped(this: MessengerService): Promise<void> {
     await this.conversation?.stop();
-    botOf(runtimeOf(this))?.close();
+    // Also reached where nothing was started.
+    this.bot?.close();
   },
 };
 

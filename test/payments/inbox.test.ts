@@ -99,6 +99,8 @@ it("in production a missing secret is a line in the log, and no reason not to st
   const running = runProcess({ ...settings, CARD_WEBHOOK_SECRETS: paymentSettings.CARD_WEBHOOK_SECRETS });
   try {
     await addressOf(running);
+    // Log lines are written a little later than the address.
+    await running.printed(/no secret is set/);
     const lines = running
       .output()
       .split("\n")
