@@ -13,12 +13,14 @@ import { walkBatch } from "./walk-batch.ts";
 
 /** A request that took its keys at the last moment has sealed and written within this; a later one is refused (503). */
 export const requestSecondsMax = 3;
-const batchRowsMin = 10;
+const batchRowsMin = 2;
 const batchRowsMax = 2_000;
 const batchBytesMax = 4_000_000;
 const rowsAtFirst = 100;
 /** Below full pace: what a step takes is what a request may have to wait for, in this process and for PostgreSQL's. */
-const stepMsAim = 8;
+const stepMsAim = 1;
+/** How long the tenant's keys, and where it stands, are taken from memory. */
+const stretchMsMax = 1_000;
 
 export interface Walk {
   rotationId: number;
@@ -45,9 +47,7 @@ export async function walk(of: Walk): Promise<"done" | "later"> {
     const stage = await nextStage(of);
     if (stage === undefined) return (await finishRotation(of)) ? "done" : "later";
     if (stage.pass === 2 && !stage.settled) return "later";
-    const startedAt = performance.now();
-    if (!(await step(of, stage, sizes))) return "later";
-    await of.rest(performance.now() - startedAt);
+    if (!(await stretch(of, stage, sizes))) return "later";
   }
   return "later";
 }
@@ -63,39 +63,45 @@ async function nextStage({ rotationId, runtime }: Walk): Promise<Stage | undefin
   });
 }
 
-/** @returns false when the lease was lost */
-async function step(of: Walk, stage: Stage, sizes: BatchSize): Promise<boolean> {
+/** Steps with the same keys, until the place has no more rows. @returns false when the lease was lost */
+async function stretch(of: Walk, stage: Stage, sizes: BatchSize): Promise<boolean> {
   const { runtime, rotationId, walker } = of;
-  const { tenant_id: tenantId, place: at, after_id: afterId } = stage;
+  const { tenant_id: tenantId, place: at, pass } = stage;
   const place = sealedPlaces[at];
-  if (place === undefined) return endOfPass(of, stage);
+  const beganAt = performance.now();
+  if (place === undefined) {
+    await endOfPass(of, stage);
+    await of.rest(performance.now() - beganAt);
+    return true;
+  }
   const keys = await keysOf(runtime, tenantId);
-  const cursor = { rotationId, tenantId, walker, place, afterId };
-  const rowsMax = sizes.next;
-  const startedAt = performance.now();
-  const outcome = await walkBatch(runtime.database, keys, cursor, rowsMax);
-  if (!outcome.held) return false;
-  sizes.learn(outcome.rows, outcome.bytes, performance.now() - startedAt);
-  if (outcome.rows < rowsMax) await move(of, tenantId, { pass: stage.pass, place: at + 1 });
-  return true;
+  for (let afterId = stage.after_id, startedAt = beganAt; ; startedAt = performance.now()) {
+    const cursor = { rotationId, tenantId, walker, place, afterId };
+    const rowsMax = sizes.next;
+    const batchAt = performance.now();
+    const { held, rows, bytes, lastId } = await walkBatch(runtime.database, keys, cursor, rowsMax);
+    if (!held) return false;
+    sizes.learn(rows, bytes, performance.now() - batchAt);
+    const isEnd = lastId === undefined || rows < rowsMax;
+    if (isEnd) await move(of, tenantId, { pass, place: at + 1 });
+    await of.rest(performance.now() - startedAt);
+    if (isEnd || of.stopped() || performance.now() - beganAt > stretchMsMax) return true;
+    afterId = lastId;
+  }
 }
 
 async function keysOf(runtime: Runtime, tenantId: number): Promise<TenantKeys> {
   return new TenantKeys(tenantId, await readKeys(runtime, tenantId), () => ({ seals: 0 }));
 }
 
-async function endOfPass(of: Walk, { tenant_id: tenantId, pass }: Stage): Promise<boolean> {
-  if (pass === 1) {
-    await move(of, tenantId, { pass: 2, place: 0 });
-    return true;
-  }
+async function endOfPass(of: Walk, { tenant_id: tenantId, pass }: Stage): Promise<void> {
+  if (pass === 1) return move(of, tenantId, { pass: 2, place: 0 });
   const { database, config } = of.runtime;
   const caller = Caller.system("crypto");
   const heldSeconds = config.keysHeldSeconds + requestSecondsMax;
   const retired = await retireDataKeys(database, caller, tenantId, heldSeconds);
   // What still names an old key was written while the second pass was elsewhere: walk again.
   await move(of, tenantId, retired ? { pass: 3, place: 0 } : { pass: 2, place: 0 });
-  return true;
 }
 
 async function move(
