@@ -83,6 +83,7 @@ const decidedByAction: Partial<Record<ActionName, readonly ErrorStatus[]>> = {
   "payments.take_wallet": [400, 409],
   "patients.create": [403, 409],
   "patients.update": [403, 409],
+  "webhooks.test": [429],
 };
 
 /** @returns ascending, each once */

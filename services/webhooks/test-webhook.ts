@@ -4,6 +4,8 @@ import type { Call } from "../shared/bus.ts";
 import { NotFound } from "../shared/errors.ts";
 import { deadlineMsMax } from "../shared/outbound/outbound.ts";
 import { outboundOf } from "../shared/outbound/outbound-of.ts";
+import { perRuntime } from "../shared/per-runtime.ts";
+import { RateLimit } from "../shared/rate-limits.ts";
 import { openingKeys } from "../shared/sealing/ask-keys.ts";
 import type { TestResult } from "./deliveries.contract.ts";
 import { tenantOf } from "./own-webhooks.ts";
@@ -12,6 +14,9 @@ import { signingKey } from "./webhooks.rules.ts";
 
 /** The answer has to be back before the call is given up. */
 const spareMs = 2_000;
+
+/** Ten a minute each: an address is looked at by somebody, not scanned. */
+const testsOf = perRuntime(({ database }) => new RateLimit(database, "webhook_test", 10, 60));
 
 export async function testWebhook(call: Call<{ webhook_id: number }>): Promise<TestResult> {
   const { webhook_id: id } = call.params;
@@ -26,6 +31,7 @@ export async function testWebhook(call: Call<{ webhook_id: number }>): Promise<T
     },
   );
   if (row === undefined) throw new NotFound("Webhook");
+  await testsOf(call.runtime).take(`${tenantId}:${id}`);
   const keys = await openingKeys(
     call,
     tenantId,

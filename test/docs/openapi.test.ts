@@ -147,6 +147,7 @@ describe("the answers of", () => {
     ["POST", "/webhooks/card-provider", [200, 400, 409, 413, 422, 503]],
     ["POST", "/webhooks/wallet-provider", [200, 400, 409, 413, 503]],
     ["GET", "/api/admin/payments", [200, 401, 403, 422, 503]],
+    ["POST", "/api/webhooks/{webhook_id}/test", [200, 401, 403, 404, 409, 422, 429, 503]],
     ["POST", "/api/messenger/link", [200, 400, 401, 409, 413, 422, 429, 503]],
     ["DELETE", "/api/messenger/link", [200, 401, 503]],
     ["POST", "/api/messenger/subscribe", [200, 401, 403, 409, 413, 422, 503]],

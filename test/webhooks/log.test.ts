@@ -108,6 +108,19 @@ describe("a test", () => {
     const { body } = await call("POST", `/api/webhooks/${hook.id}/test`);
     expect(body).toMatchObject({ delivered: false, status_code: null, error: "blocked", response: null });
   });
+
+  it("is refused after ten in a minute, for this webhook alone", async () => {
+    const [hook, other] = [await register("busy"), await register("other")];
+    const statuses = new Map<number, number>();
+    for (let n = 0; n < 12; n++) {
+      const { status, headers } = await call("POST", `/api/webhooks/${hook.id}/test`);
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      if (status === 429) expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
+    }
+    expect(Object.fromEntries(statuses)).toEqual({ 200: 10, 429: 2 });
+    expect(cameTo("busy")).toHaveLength(10);
+    expect((await call("POST", `/api/webhooks/${other.id}/test`)).status).toBe(200);
+  });
 });
 
 describe("the log", () => {
