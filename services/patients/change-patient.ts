@@ -1,6 +1,6 @@
 // Changing a patient: of two changes to one version one wins, and what is not sent stays as it is.
 import type { Call } from "../shared/bus.ts";
-import { Conflict } from "../shared/errors.ts";
+import { Conflict, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { sealingKeys } from "../shared/sealing/ask-keys.ts";
@@ -67,8 +67,14 @@ function writeUpdate(
        where ${seen} and p.id = ? and p.version = ? returning ${patientColumns}`,
       [...Object.values(columns), ...values, id, version],
     );
-    // It was there a moment ago: somebody else was first.
-    if (row === undefined) throw stale();
+    if (row === undefined) {
+      // It was there a moment ago: somebody else was first, and has changed it or taken it away.
+      const [present] = await change.execute(`select from patients p where ${seen} and p.id = ?`, [
+        ...values,
+        id,
+      ]);
+      throw present === undefined ? new NotFound("Patient") : stale();
+    }
     const target = { type: "patient", id };
     change.audit({ tenantId, action: "patient.update", target, changes: { fields, version: row.version } });
     const payload = { patient_id: id, fields, version: row.version };
