@@ -1,7 +1,7 @@
 // Pages and files beside the API. The path of a request is only ever looked up in a fixed table, never made into the
 // path of a file, so there is nothing to climb out of.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Config } from "../shared/config.ts";
+import type { Config } from "../shared/settings/settings.ts";
 import { ServiceError } from "../shared/errors.ts";
 import { publishedDemoPassword } from "../shared/settings/accounts.ts";
 import { toErrorResponse } from "./error-response.ts";

@@ -6,7 +6,7 @@ import { json, object, timestamp } from "../shared/params/results.ts";
 import { dateOrTime, flag, id, integer, oneOf, text } from "../shared/params/rules.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { pageOf, paging, sorting } from "../shared/wire.ts";
-import { actionFilterFault } from "./audit.rules.ts";
+import { actionFilterFault } from "./action-filter.rules.ts";
 
 export const auditSorts = ["created_at", "id", "seq", "action", "user_id"] as const;
 

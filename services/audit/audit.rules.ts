@@ -1,15 +1,7 @@
-// Pure decisions of the audit log: filters, and what makes a chain whole.
+// What makes a chain of entries whole.
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 import type { AuditEntry } from "./audit.contract.ts";
-
-const actionFilter = /^[a-z_]+\.(?:[a-z_]+|\*)$/;
-
-export function actionFilterFault(value: unknown): string | undefined {
-  return typeof value === "string" && !actionFilter.test(value)
-    ? "an action is 'resource.verb', or 'resource.*' for all of a resource"
-    : undefined;
-}
 
 /** @param prevHash lower-case hex; @returns SHA-256(prev_hash ‖ RFC 8785 JSON of the entry without its two hashes), hex */
 export function entryHash(prevHash: string, entry: AuditEntry): string {

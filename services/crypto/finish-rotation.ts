@@ -1,10 +1,10 @@
 // The end of a rotation: the old master key goes, the event is told, and the count is what was really done.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
+import type { Runtime } from "../shared/runtime.ts";
 import { holdMasterKeys } from "./master-keys.ts";
 import { platformTenantId } from "./platform-tenant.ts";
 import { retireMasterKeys } from "./retire-keys.ts";
-import type { Walk } from "./rotation-walk.ts";
 
 interface Finished {
   master_version: number;
@@ -12,9 +12,13 @@ interface Finished {
   rows_done: number;
 }
 
-/** @returns false when another worker has it */
-export function finishRotation({ rotationId, walker, runtime }: Walk): Promise<boolean> {
-  return runtime.database.change(platform, Caller.system("crypto"), async (change) => {
+/** @param walker who holds the lease; @returns false when another worker has it */
+export function finishRotation(
+  { database, log }: Pick<Runtime, "database" | "log">,
+  rotationId: number,
+  walker: string,
+): Promise<boolean> {
+  return database.change(platform, Caller.system("crypto"), async (change) => {
     await holdMasterKeys(change, "alone");
     // Rows that were deleted or written meanwhile need no work: what is done is all there was.
     const [finished] = await change.execute<Finished>(
@@ -39,7 +43,7 @@ export function finishRotation({ rotationId, walker, runtime }: Walk): Promise<b
       changes: { ...facts, destroyed_versions: destroyed },
     });
     change.tell({ tenantId, kind: "encryption.rotated", payload: facts });
-    runtime.log.info(facts, "key rotation finished");
+    log.info(facts, "key rotation finished");
     return true;
   });
 }

@@ -45,7 +45,8 @@ export async function walk(of: Walk): Promise<"done" | "later"> {
   const sizes = new BatchSize(of.runtime.config.rotationPacePercent < 100 ? stepMsAim : undefined);
   while (!of.stopped()) {
     const stage = await nextStage(of);
-    if (stage === undefined) return (await finishRotation(of)) ? "done" : "later";
+    if (stage === undefined)
+      return (await finishRotation(of.runtime, of.rotationId, of.walker)) ? "done" : "later";
     if (stage.pass === 2 && !stage.settled) return "later";
     if (!(await stretch(of, stage, sizes))) return "later";
   }

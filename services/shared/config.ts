@@ -6,29 +6,8 @@
 import { readFileSync, statSync } from "node:fs";
 import { Refused } from "./settings/readers.ts";
 import { faultsBetween } from "./settings/rules.ts";
-import { accountSettings } from "./settings/accounts.ts";
 import type { Setting } from "./settings/entry.ts";
-import { cacheSettings } from "./settings/cache.ts";
-import { keySettings } from "./settings/keys.ts";
-import { messengerSettings } from "./settings/messenger.ts";
-import { paymentSettings } from "./settings/payments.ts";
-import { runtimeSettings } from "./settings/runtime.ts";
-import { webhookSettings } from "./settings/webhooks.ts";
-
-const settings = {
-  ...runtimeSettings,
-  ...accountSettings,
-  ...keySettings,
-  ...cacheSettings,
-  ...paymentSettings,
-  ...webhookSettings,
-  ...messengerSettings,
-};
-
-type ValueOf<S> = S extends Setting<infer T> ? T : never;
-
-/** All settings, read and checked. Durations carry their unit; paths are absolute; URLs end without a slash. */
-export type Config = { readonly [K in keyof typeof settings]: ValueOf<(typeof settings)[K]> };
+import { type Config, settings } from "./settings/settings.ts";
 
 const secretFileBytesMax = 65_536;
 

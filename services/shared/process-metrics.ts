@@ -3,9 +3,16 @@
 import { createServer, type Server } from "node:http";
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { errorCode, StartError } from "./embedded/start-error.ts";
-import type { Runtime } from "./runtime.ts";
 
 const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** What is looked at when the figures are asked for. */
+export interface Measured {
+  readonly hasher: { readonly depth: number };
+  readonly pool:
+    | { readonly idleCount: number; readonly totalCount: number; readonly waitingCount: number }
+    | undefined;
+}
 
 export class ProcessMetrics {
   readonly #registry = new Registry();
@@ -13,7 +20,7 @@ export class ProcessMetrics {
   readonly #actions: Histogram<"action" | "outcome">;
   #server: Server | undefined;
 
-  constructor(runtime: Runtime) {
+  constructor(runtime: Measured) {
     const registers = [this.#registry];
     collectDefaultMetrics({ register: this.#registry });
     this.#requests = new Histogram({
@@ -66,7 +73,7 @@ export class ProcessMetrics {
 }
 
 /** Read when they are asked for. */
-function processGauges(runtime: Runtime): Gauge[] {
+function processGauges(runtime: Measured): Gauge[] {
   const queue = new Gauge({
     name: "records_password_queue_depth",
     help: "Password checks that wait or run",

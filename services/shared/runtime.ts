@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { EntitySchema } from "@mikro-orm/core";
 import type { Logger } from "pino";
 import { setBusKey } from "./caller.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./settings/settings.ts";
 import { completeLogin } from "./database/application-login.ts";
 import { connect } from "./database/connect.ts";
 import type { Database } from "./database/database.ts";

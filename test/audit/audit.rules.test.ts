@@ -2,13 +2,8 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import type { AuditEntry } from "../../services/audit/audit.contract.ts";
-import {
-  actionFilterFault,
-  entryHash,
-  follows,
-  genesis,
-  type Link,
-} from "../../services/audit/audit.rules.ts";
+import { actionFilterFault } from "../../services/audit/action-filter.rules.ts";
+import { entryHash, follows, genesis, type Link } from "../../services/audit/audit.rules.ts";
 
 function link(last: Link, more: Partial<AuditEntry> = {}): AuditEntry {
   const entry: AuditEntry = {

@@ -63,7 +63,9 @@ try {
   );
   say(`${cores.description}; load by ${stage.load.generator}; medians of ${stage.rounds} rounds in turn`);
   for (const [name, run] of Object.entries(parts)) {
-    if (wanted.length === 0 || wanted.includes(name)) await run(stage);
+    if (wanted.length > 0 && !wanted.includes(name)) continue;
+    await stage.settle();
+    await run(stage);
   }
   const missed = summary();
   say(

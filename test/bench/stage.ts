@@ -32,6 +32,7 @@ export class Stage {
   readonly load: Load;
   readonly #folder: string;
   readonly #closing: (() => Promise<void>)[] = [];
+  readonly #owners: pg.Client[] = [];
   readonly #shared = new Map<string, Promise<unknown>>();
   #server: TestDatabase | undefined;
   #closed: Promise<void> | undefined;
@@ -90,8 +91,15 @@ export class Stage {
     const service = await this.startService(settings, `${database}.log`);
     const owner = new pg.Client({ connectionString: ownerUrl });
     await owner.connect();
+    this.#owners.push(owner);
     this.#closing.push(() => owner.end());
     return { database, ownerUrl, owner, service, url: `http://127.0.0.1:${service.captured}`, settings };
+  }
+
+  /** What one part has left for PostgreSQL to tidy up must not be counted in the next. */
+  async settle(): Promise<void> {
+    for (const owner of this.#owners) await owner.query("vacuum (analyze)");
+    await this.#opened.owner.query("checkpoint");
   }
 
   /**

@@ -3,7 +3,7 @@ import * as http from "node:http";
 import * as https from "node:https";
 import { onAbort } from "./on-abort.ts";
 import type { Connections } from "./connections.ts";
-import type { Exchanged, OutboundFailure, OutboundRequest } from "./outbound.ts";
+import type { Exchanged, OutboundFailure, OutboundRequest } from "./exchanged.ts";
 import type { Target } from "./target.ts";
 
 export const answerBytesMax = 65_536;

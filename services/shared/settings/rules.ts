@@ -1,5 +1,5 @@
 /** Rules between settings: what must be given together, what may not be published, what may not collide. */
-import type { Config } from "../config.ts";
+import type { Config } from "./settings.ts";
 import { passwordFault } from "../passwords/password-policy.ts";
 import { publishedDemoPassword } from "./accounts.ts";
 

@@ -1,0 +1,24 @@
+// All settings, and the type of what they are when they were read.
+import { accountSettings } from "./accounts.ts";
+import { cacheSettings } from "./cache.ts";
+import type { Setting } from "./entry.ts";
+import { keySettings } from "./keys.ts";
+import { messengerSettings } from "./messenger.ts";
+import { paymentSettings } from "./payments.ts";
+import { runtimeSettings } from "./runtime.ts";
+import { webhookSettings } from "./webhooks.ts";
+
+export const settings = {
+  ...runtimeSettings,
+  ...accountSettings,
+  ...keySettings,
+  ...cacheSettings,
+  ...paymentSettings,
+  ...webhookSettings,
+  ...messengerSettings,
+};
+
+type ValueOf<S> = S extends Setting<infer T> ? T : never;
+
+/** All settings, read and checked. Durations carry their unit; paths are absolute; URLs end without a slash. */
+export type Config = { readonly [K in keyof typeof settings]: ValueOf<(typeof settings)[K]> };
