@@ -1,50 +1,36 @@
 // Durable jobs: a change enqueues them in its own transaction, any node that has the task runs them, and a job whose
 // worker died is taken up again. Schedules only enqueue, under a key per occurrence, so that however many replicas
 // have the same clock, one job runs.
-import { Logger, run, type Runner, type Task } from "graphile-worker";
+import type { Task, TaskList } from "graphile-worker";
 import type { Service, ServiceSchema } from "moleculer";
 import { schedule, type ScheduledTask } from "node-cron";
 import type { Runtime } from "../services/shared/runtime.ts";
-import { HeldJobs } from "./held-jobs.ts";
+import { type Hold, jobRunnerOf } from "./job-runner.ts";
 
 export interface JobsOptions<S> {
   /** Tasks by name, `service.task`. They must be idempotent: after a crash a job may run again. */
   tasks: Record<string, (this: S, payload: unknown) => Promise<void>>;
   /** Cron expressions (UTC) by task. */
   schedules?: Record<string, string>;
+  /** So many at a time beside those of the other services, not among them. */
   concurrentMax?: number;
 }
 
-const pollEveryMs = 2_000;
 const attemptsMax = 12;
 
 interface WithJobs extends Service {
   runtime: Runtime;
-  /** Kept while it still starts: a start that fails elsewhere stops this service before its runner is up. */
-  starting?: Promise<Runner>;
   ended?: boolean;
   clocks?: ScheduledTask[];
-  held?: HeldJobs;
 }
 
 export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSchema> {
   // Moleculer calls these on the service, which our middleware gave its runtime.
   const mixin = {
-    async started(this: WithJobs): Promise<void> {
+    started(this: WithJobs): void {
       if (this.ended) return;
-      const held = new HeldJobs(this.runtime.database.pool);
-      this.held = held;
-      this.starting = run({
-        pgPool: this.runtime.database.pool,
-        concurrency: options.concurrentMax ?? 2,
-        pollInterval: pollEveryMs,
-        noHandleSignals: true,
-        taskList: taskList(this, options, held),
-        logger: quietLogger(this.runtime),
-      });
-      await this.starting;
-      if (this.ended) return;
-      held.start();
+      const runner = jobRunnerOf(this.runtime);
+      runner.add(taskList(this, options, runner.hold), options.concurrentMax);
       this.clocks = Object.entries(options.schedules ?? {}).map(([task, cron]) =>
         schedule(cron, (context) => enqueueOnce(this, task, context.date), {
           timezone: "UTC",
@@ -54,24 +40,23 @@ export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSche
     },
     async stopped(this: WithJobs): Promise<void> {
       this.ended = true;
-      for (const clock of this.clocks ?? []) await clock.destroy();
-      // A runner that could not start has nothing to stop.
-      const runner = await this.starting?.catch(() => undefined);
-      await runner?.stop();
-      await this.held?.stop();
+      // A start that failed elsewhere stops services that were never started.
+      if (this.clocks === undefined) return;
+      for (const clock of this.clocks) await clock.destroy();
+      await jobRunnerOf(this.runtime).stop();
     },
   };
   return mixin as Partial<ServiceSchema>;
 }
 
-function taskList<S>(service: WithJobs, options: JobsOptions<S>, held: HeldJobs): Record<string, Task> {
+function taskList<S>(service: WithJobs, options: JobsOptions<S>, hold: Hold): TaskList {
   return Object.fromEntries(
     Object.entries(options.tasks).map(([name, task]): [string, Task] => [
       name,
       async (payload, { job }) => {
         try {
           // The mixin's user says what `this` is; Moleculer made it that very service.
-          await held.hold(job.id, () => task.call(service as unknown as S, payload));
+          await hold(job.id, () => task.call(service as unknown as S, payload));
         } catch (error) {
           service.runtime.log.warn({ task: name, err: error }, "job failed, will be tried again");
           // The queue keeps the message of a failed job: a constant one, as errors may quote what they were given.
@@ -92,11 +77,4 @@ async function enqueueOnce(service: WithJobs, task: string, at: Date): Promise<v
   } catch (error) {
     service.runtime.log.warn({ task, err: error }, "schedule could not be enqueued");
   }
-}
-
-function quietLogger(runtime: Runtime): Logger {
-  // Job payloads and messages of the queue are for debugging only; failures are logged by the task wrapper above.
-  return new Logger(() => (level, message) => {
-    if (level === "error") runtime.log.debug({ mod: "jobs" }, message);
-  });
 }

@@ -61,12 +61,12 @@ export class Runtime {
     return this.#database;
   }
 
-  /** The application login's URL, with its password: for the health probe only. Undefined without a database, or yet. */
   /** The pool, once it is there. */
   get pool(): Database["pool"] | undefined {
     return this.#database?.pool;
   }
 
+  /** The application login's URL, with its password: for the health probe only. Undefined without a database, or yet. */
   get databaseUrl(): string | undefined {
     return this.#connectedTo;
   }
