@@ -4,7 +4,9 @@
 import pino, { type Logger } from "pino";
 
 const flushEveryMs = 200;
-const bufferBytesMin = 4096;
+const gatheredCharsMax = 32_768;
+/** Where standard output is read too slowly, or not at all, what is beyond is lost. */
+const waitingBytesMax = 16_777_216;
 
 const secretFields = [
   "password",
@@ -24,9 +26,9 @@ export function createLog(
   const stream = pino.destination({
     dest: destination,
     sync: false,
-    minLength: bufferBytesMin,
-    periodicFlush: flushEveryMs,
+    maxLength: waitingBytesMax,
   });
+  const lines = new Lines((text) => stream.write(text));
   const log = pino(
     {
       level,
@@ -36,9 +38,41 @@ export function createLog(
       redact: { paths: secretFields.flatMap((field) => [field, `*.${field}`]), censor: "[redacted]" },
       serializers: { err: safeError },
     },
-    stream,
+    lines,
   );
-  return { log, flush: () => stream.flushSync() };
+  const flush = () => {
+    lines.pass();
+    stream.flushSync();
+  };
+  return { log, flush };
+}
+
+/** Passes lines on by the hundred: handed on one by one they cost the stream more than all the rest of the log. */
+class Lines {
+  readonly #to: (text: string) => void;
+  #gathered: string[] = [];
+  #chars = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(to: (text: string) => void) {
+    this.#to = to;
+  }
+
+  write(line: string): void {
+    this.#gathered.push(line);
+    this.#chars += line.length;
+    if (this.#chars >= gatheredCharsMax) this.pass();
+    else this.#timer ??= setTimeout(() => this.pass(), flushEveryMs).unref();
+  }
+
+  pass(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const text = this.#gathered.join("");
+    this.#gathered = [];
+    this.#chars = 0;
+    if (text !== "") this.#to(text);
+  }
 }
 
 /**
