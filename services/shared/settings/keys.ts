@@ -18,7 +18,7 @@ export const keySettings = {
   rotationPacePercent: setting(
     "ROTATION_PACE_PERCENT",
     read.wholeNumber(1, 100),
-    "25",
+    "10",
     "Share of its time that a key rotation works; the rest it leaves to requests",
   ),
 };
