@@ -1,7 +1,7 @@
 // Runs the durable jobs of all services of a process. Together, because each runner of graphile-worker holds a connection
 // of the pool for good, to listen on: with one per service few were left for requests.
-import { setTimeout as delay } from "node:timers/promises";
 import { Logger, run, type Runner, type TaskList } from "graphile-worker";
+import { pause } from "../services/shared/pause.ts";
 import { perRuntime } from "../services/shared/per-runtime.ts";
 import type { Runtime } from "../services/shared/runtime.ts";
 import { HeldJobs } from "./held-jobs.ts";
@@ -56,7 +56,7 @@ export class JobRunner {
   }
 
   async #gather(): Promise<TaskList> {
-    await this.#sleep(gatherMs);
+    await pause(gatherMs, this.#ending.signal);
     const gathered = this.#gathered ?? {};
     this.#gathered = undefined;
     return gathered;
@@ -77,14 +77,10 @@ export class JobRunner {
         });
       } catch (error) {
         this.#runtime.log.warn({ err: error }, "the jobs could not be begun, will be tried again");
-        await this.#sleep(againMs);
+        await pause(againMs, this.#ending.signal);
       }
     }
     return undefined;
-  }
-
-  async #sleep(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: this.#ending.signal }).catch(() => undefined);
   }
 }
 

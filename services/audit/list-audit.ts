@@ -1,5 +1,6 @@
 // The list of audit entries. Without filters a tenant's total is its last number, as numbers have no gap.
 import type { Call } from "../shared/bus.ts";
+import { binder } from "../shared/database/binder.ts";
 import { preparedName, type Scope, type Statement } from "../shared/database/scope.ts";
 import { Invalid } from "../shared/errors.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
@@ -32,8 +33,7 @@ function endOf(moment: Moment): string {
 }
 
 function listStatement(scope: Scope, params: Params, offset: number): Statement {
-  const values: unknown[] = [];
-  const bind = (value: unknown): string => `$${values.push(value)}`;
+  const { values, bind } = binder();
   const where: string[] = [];
   const { action, user_id: userId, from_date: from, to_date: to } = params;
   if (action?.endsWith(".*"))

@@ -1,8 +1,8 @@
 // Looks for a rotation to walk, takes its lease and walks at the pace that was set. Every crypto process has one of
 // these; the lease lets one of them work, and another take over soon after it has died.
 import { randomUUID } from "node:crypto";
-import { setTimeout as delay } from "node:timers/promises";
 import { platform } from "../shared/database/scope.ts";
+import { pause } from "../shared/pause.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { walk } from "./rotation-walk.ts";
 
@@ -76,6 +76,6 @@ export class RotationWorker {
 
   async #sleep(ms: number): Promise<void> {
     if (ms <= 0) return;
-    await delay(ms, undefined, { signal: this.#ending.signal, ref: false }).catch(() => undefined);
+    await pause(ms, this.#ending.signal);
   }
 }

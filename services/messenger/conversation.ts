@@ -1,8 +1,8 @@
 // Speaking with the messenger, in the one process that holds the bot's lease: being known to it, getting its updates, and
 // telling chats of events. That one process sends all events, so the messenger's limits are kept by one clock.
 import { randomUUID } from "node:crypto";
-import { setTimeout as delay } from "node:timers/promises";
 import { DeliveryWorker } from "../shared/deliveries/delivery-worker.ts";
+import { pause } from "../shared/pause.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import type { Bot } from "./bot.ts";
 import type { BotAnswer } from "./bot-answer.rules.ts";
@@ -52,7 +52,7 @@ export class Conversation {
       // The database may be away: then nobody holds anything for the moment.
       const isHeld = await this.#lease.hold().catch(() => false);
       if (isHeld) await this.#lead();
-      await delay(lookEveryMs, undefined, { signal }).catch(() => undefined);
+      await pause(lookEveryMs, signal);
     }
   }
 
@@ -80,7 +80,7 @@ export class Conversation {
   async #hold(reign: AbortController, signal: AbortSignal): Promise<void> {
     let heldAt = performance.now();
     while (!signal.aborted) {
-      await delay(holdEveryMs, undefined, { signal }).catch(() => undefined);
+      await pause(holdEveryMs, signal);
       if (signal.aborted) return;
       const askedAt = performance.now();
       const isHeld = await this.#lease.hold().catch(() => undefined);
@@ -105,7 +105,7 @@ export class Conversation {
       }
       const grown = Math.min(againMsMax, againMsMin * 2 ** Math.min(failures++, 10));
       const again = Math.max(waitMs, grown * (0.5 + Math.random() / 2));
-      await delay(again, undefined, { signal }).catch(() => undefined);
+      await pause(again, signal);
     }
   }
 
@@ -141,7 +141,7 @@ export class Conversation {
   /** With a webhook nothing is asked for, so that trouble would not be noticed. */
   async #watch(signal: AbortSignal, well: () => Promise<void>): Promise<Failed | undefined> {
     while (!signal.aborted) {
-      await delay(checkEveryMs, undefined, { signal }).catch(() => undefined);
+      await pause(checkEveryMs, signal);
       const { answer } = await this.#bot.call("getMe", {}, { signal });
       if (answer === "aborted") return undefined;
       if (!answer.ok) return answer;

@@ -8,7 +8,7 @@ import { flag, integer, listOf, oneOf, text } from "../shared/params/rules.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { rawContent } from "../shared/raw-body.ts";
 
-export const subscribedMax = 50;
+const subscribedMax = 50;
 const updateBytesMax = 262_144;
 
 const state = oneOf(["ok", "off", "down"], {

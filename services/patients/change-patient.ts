@@ -1,5 +1,6 @@
 // Changing a patient: of two changes to one version one wins, and what is not sent stays as it is.
 import type { Call } from "../shared/bus.ts";
+import { binder } from "../shared/database/binder.ts";
 import { Conflict, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
@@ -10,7 +11,7 @@ import { patientColumns, type PatientRow, type PatientTexts, sealPatient, toPati
 import type { Patient, patientsContract } from "./patients.contract.ts";
 import { departmentFor } from "./patients.rules.ts";
 import { findPatient, openRow, wholeTexts } from "./read-patient.ts";
-import { binder, seenBy, sightOf } from "./sight.ts";
+import { seenBy, sightOf } from "./sight.ts";
 
 type Update = Call<ParamsOf<(typeof patientsContract)["patients.update"]>>;
 

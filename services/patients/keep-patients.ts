@@ -1,5 +1,6 @@
 // Creating and deleting patients.
 import type { Call } from "../shared/bus.ts";
+import { binder } from "../shared/database/binder.ts";
 import { Conflict, Invalid, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
@@ -8,7 +9,7 @@ import { patientColumns, type PatientRow, type PatientTexts, sealPatient, toPati
 import type { Patient, patientsContract } from "./patients.contract.ts";
 import { departmentFor } from "./patients.rules.ts";
 import { givenTexts } from "./given-texts.ts";
-import { binder, seenBy, sightOf } from "./sight.ts";
+import { seenBy, sightOf } from "./sight.ts";
 
 const noDepartment = () => Invalid.body("department_id", "the department does not exist");
 /** What the database itself refuses about a patient, in the client's words. */

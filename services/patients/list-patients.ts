@@ -1,6 +1,7 @@
 // The list of patients. A search finds the beginning of a record number, and whole names and phone numbers by their
 // blind indexes; each alternative has an index of its own.
 import type { Call } from "../shared/bus.ts";
+import { binder } from "../shared/database/binder.ts";
 import type { Statement } from "../shared/database/scope.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { openingKeys, sealingKeys } from "../shared/sealing/ask-keys.ts";
@@ -10,7 +11,7 @@ import { nameIndex, phoneIndex } from "./blind-indexes.ts";
 import { openPatient, patientColumns, type PatientRow, sealedIn, toListedPatient } from "./patient-row.ts";
 import type { ListedPatient, patientsContract, patientSorts } from "./patients.contract.ts";
 import { endOfPrefix } from "./patients.rules.ts";
-import { binder, seenBy, sightOf, type Sight } from "./sight.ts";
+import { seenBy, sightOf, type Sight } from "./sight.ts";
 
 type Params = ParamsOf<(typeof patientsContract)["patients.list"]>;
 

@@ -1,5 +1,6 @@
 // What is written about a patient, and by whom. Who sees the patient sees it too; nobody changes it.
 import type { Call } from "../shared/bus.ts";
+import { binder } from "../shared/database/binder.ts";
 import { preparedName } from "../shared/database/scope.ts";
 import { NotFound } from "../shared/errors.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
@@ -11,7 +12,7 @@ import type { ListedRecord, PatientRecord, patientsContract } from "./patients.c
 import type { Place } from "./cache-door.ts";
 import { readRemembered } from "./read-patient.ts";
 import { isCacheOff, type Remembered } from "./remembered.ts";
-import { binder, seenBy, type Sight, sightOf } from "./sight.ts";
+import { seenBy, type Sight, sightOf } from "./sight.ts";
 
 type Create = Call<ParamsOf<(typeof patientsContract)["patients.create_record"]>>;
 type List = Call<ParamsOf<(typeof patientsContract)["patients.list_records"]>>;

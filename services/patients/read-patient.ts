@@ -1,6 +1,7 @@
 // Reading one patient. What cannot be recorded is not told. From the cache when it has the patient and the database says
 // that what it has is still so; from the database otherwise.
 import type { Call } from "../shared/bus.ts";
+import { binder } from "../shared/database/binder.ts";
 import { NotFound, Unavailable } from "../shared/errors.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { openingKeys } from "../shared/sealing/ask-keys.ts";
@@ -16,7 +17,7 @@ import type { Place } from "./cache-door.ts";
 import type { Patient } from "./patients.contract.ts";
 import { type Reading, RecordedReads } from "./recorded-read.ts";
 import { forget, isCacheOff, remember, type Remembered } from "./remembered.ts";
-import { binder, seenBy, sightOf, type Sight } from "./sight.ts";
+import { seenBy, sightOf, type Sight } from "./sight.ts";
 
 type OfPatient = Call<{ patient_id: number }>;
 

@@ -26,13 +26,3 @@ export function seenBy(sight: Sight, bind: (value: unknown) => string): string {
   // No department is no department: null equals nothing.
   return sight.canSeeAllPatients ? own : `${own} and p.department_id = ${bind(sight.departmentId)}`;
 }
-
-/** Collects the values of one statement; numbered parameters for `read`, question marks for `execute`. */
-export function binder(mark: "$" | "?" = "$"): { values: unknown[]; bind: (value: unknown) => string } {
-  const values: unknown[] = [];
-  const bind = (value: unknown): string => {
-    const place = values.push(value);
-    return mark === "$" ? `$${place}` : "?";
-  };
-  return { values, bind };
-}

@@ -1,5 +1,6 @@
 // The list of payments, of one tenant or, for a superadmin, of all that live.
 import type { Call } from "../shared/bus.ts";
+import { binder } from "../shared/database/binder.ts";
 import { preparedName, type Scope, type Statement } from "../shared/database/scope.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { isGone, listScope } from "../shared/reach.ts";
@@ -33,8 +34,7 @@ export async function listPayments(call: Call<Params>): Promise<Page<Payment>> {
 }
 
 function listStatement(scope: Scope, params: Params, offset: number): Statement {
-  const values: unknown[] = [];
-  const bind = (value: unknown): string => `$${values.push(value)}`;
+  const { values, bind } = binder();
   const where = [
     scope === "platform"
       ? "p.tenant_id in (select id from tenants where deleted_at is null)"

@@ -51,8 +51,8 @@ export function busLink(options: ConnectionOptions, log: Logger): Middleware {
  * soon as this one was ready would leave them without any.
  */
 export async function tellNodes(broker: ServiceBroker): Promise<void> {
-  const link = broker.transit as unknown as Link | undefined;
-  if (link == null) return;
+  const link = linkOf(broker);
+  if (link === undefined) return;
   await link.discoverer.sendLocalNodeInfo();
   // Where that fails, readiness is a matter of the bus (process-health.ts), and the start need not fail for it.
   if (link.tx.client != null) await inTime(link.tx.client.flush());
@@ -78,10 +78,16 @@ async function waitForBus(options: ConnectionOptions, log: Logger): Promise<void
   }
 }
 
+/** Undefined where there is no bus. */
+function linkOf(broker: ServiceBroker): Link | undefined {
+  // Moleculer declares its transit without the transporter and the open requests, and as if it were always there.
+  return (broker.transit as unknown as Link | null | undefined) ?? undefined;
+}
+
 /** Ends with the connection. */
 async function follow(broker: ServiceBroker, log: Logger): Promise<void> {
-  // Its transit is declared without the transporter and the open requests.
-  const link = broker.transit as unknown as Link;
+  const link = linkOf(broker);
+  if (link === undefined) return;
   for await (const { type } of link.tx.client?.status() ?? []) {
     if (type === "disconnect") {
       log.warn("the bus is away");

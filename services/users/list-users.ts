@@ -1,6 +1,7 @@
 // The list of users. The total is exact and cheap: without a search it is the sum of a few counters that triggers
 // keep, with one it is the size of what the search found.
 import type { Call } from "../shared/bus.ts";
+import { binder } from "../shared/database/binder.ts";
 import { preparedName, type Scope, type Statement } from "../shared/database/scope.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { isGone, listScope } from "../shared/reach.ts";
@@ -66,8 +67,7 @@ function searchStatement(tenantId: number, search: string, params: Params, offse
 
 /** Without a search; and a superadmin's search over all tenants, whose policy lets the index be used as it is. */
 function browseStatement(scope: Scope, search: string, params: Params, offset: number): Statement {
-  const values: unknown[] = [];
-  const bind = (value: unknown): string => `$${values.push(value)}`;
+  const { values, bind } = binder();
   const where = [
     scope === "platform"
       ? "u.tenant_id in (select id from tenants where deleted_at is null)"

@@ -1,5 +1,6 @@
 // The log of a webhook's deliveries.
 import type { Call } from "../shared/bus.ts";
+import { binder } from "../shared/database/binder.ts";
 import { preparedName } from "../shared/database/scope.ts";
 import { NotFound } from "../shared/errors.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
@@ -29,15 +30,15 @@ export async function listDeliveries(call: Call<Params>): Promise<Page<WireDeliv
   const { webhook_id: id, page, limit, sort_order: order, state, kind } = call.params;
   const tenantId = tenantOf(call);
   const offset = offsetOf(page, limit);
-  const values: unknown[] = [tenantId, id];
-  const bind = (value: unknown): string => `$${values.push(value)}`;
-  const where = ["d.tenant_id = $1", "d.target_id = $2"];
+  const { values, bind } = binder();
+  const [tenant, target] = [bind(tenantId), bind(id)];
+  const where = [`d.tenant_id = ${tenant}`, `d.target_id = ${target}`];
   if (typeof state === "string") where.push(`d.state = ${bind(state)}`);
   if (typeof kind === "string") where.push(`d.kind = ${bind(kind)}`);
   const filters = where.join(" and ");
   const text = `select total.total, p.* from
       (select (select count(*)::integer from deliveries d where ${filters}) as total
-        from delivery_targets t where t.tenant_id = $1 and t.id = $2 and t.channel = 'webhook' and t.deleted_at is null) total
+        from delivery_targets t where t.tenant_id = ${tenant} and t.id = ${target} and t.channel = 'webhook' and t.deleted_at is null) total
     left join lateral (select ${deliveryColumns} from deliveries d ${lastAttempt} where ${filters}
       order by d.event_id ${order} limit ${bind(limit)} offset ${bind(offset)}) p on true
     order by p.event_id ${order}`;

@@ -3,15 +3,9 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import {
-  addressOf,
-  callApi,
-  eventually,
-  runProcess,
-  startService,
-  type TestService,
-} from "../support/service.ts";
+import { callApi, eventually, startService, type TestService } from "../support/service.ts";
 import { makeClinic, makeUser } from "../support/tenancy.ts";
+import { type Killable, startKillable } from "./support/killable.ts";
 import { faultsIn, fillClinics, type Model } from "./support/sealed-clinics.ts";
 import { dice, seedOf } from "./support/seed.ts";
 
@@ -23,7 +17,7 @@ let service: TestService;
 let superadmin: string;
 let model: Model;
 const tokens = new Map<number, string>();
-let running: { url: string; kill(): Promise<void>; stop(): Promise<unknown> };
+let running: Killable;
 let bootSecret: string;
 
 beforeAll(async () => {
@@ -37,25 +31,12 @@ beforeAll(async () => {
   }
   model = await fillClinics(service.database.owner, bootSecret, [...tokens.keys()], patientsEach);
   await service.process.stop();
-  running = await start();
+  running = await startKillable(service);
 }, 120_000);
 afterAll(async () => {
   await running?.stop();
   await service?.stop();
 });
-
-async function start(): Promise<typeof running> {
-  const child = runProcess(service.settings);
-  const url = await addressOf(child);
-  return {
-    url,
-    stop: () => child.stop(),
-    async kill() {
-      child.child.kill("SIGKILL");
-      await child.exited;
-    },
-  };
-}
 
 /** undefined when the process died before it answered. */
 async function call(method: string, path: string, token: string, body?: unknown) {
@@ -178,7 +159,7 @@ describe(`a rotation killed ${kills} times`, () => {
       await running.kill();
       if (kill % 5 === 0) faults.push(...(await faultsIn(service.database.owner, bootSecret, model)));
       if (faults.length > 0) break;
-      running = await start();
+      running = await startKillable(service);
     }
     await eventually(async () => {
       const now = await rotation();

@@ -4,16 +4,10 @@
 import { createServer, type Server } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import {
-  addressOf,
-  callApi,
-  eventually,
-  runProcess,
-  startService,
-  type TestService,
-} from "../support/service.ts";
+import { callApi, eventually, startService, type TestService } from "../support/service.ts";
 import { makeClinic } from "../support/tenancy.ts";
 import { verified } from "../support/webhooks.ts";
+import { type Killable, startKillable } from "./support/killable.ts";
 import { dice, seedOf } from "./support/seed.ts";
 import { type Journal, type JournalDelivery, judge, type Reception } from "./support/webhook-journal.ts";
 
@@ -29,7 +23,7 @@ const seed = seedOf("webhooks");
 const roll = dice(seed);
 
 let service: TestService;
-let running: { url: string; kill(): Promise<void>; stop(): Promise<unknown> };
+let running: Killable;
 let server: Server;
 const receptions: Reception[] = [];
 const secrets = new Map<number, string>();
@@ -47,7 +41,7 @@ beforeAll(async () => {
   for (let n = 0; n < 3; n++) clinics.push(await makeClinic(service, superadmin));
   for (const { token } of clinics) for (const manner of manners) await register(token, manner);
   await service.process.stop();
-  running = await start();
+  running = await startKillable(service);
 }, 120_000);
 afterAll(async () => {
   await running?.stop();
@@ -55,19 +49,6 @@ afterAll(async () => {
   server?.close();
   await service?.stop();
 });
-
-async function start(): Promise<typeof running> {
-  const child = runProcess(service.settings);
-  const url = await addressOf(child);
-  return {
-    url,
-    stop: () => child.stop(),
-    async kill() {
-      child.child.kill("SIGKILL");
-      await child.exited;
-    },
-  };
-}
 
 /** The path is "/<manner>"; the webhook is known by whose secret signed, as ids are given after the URL. */
 async function register(token: string, manner: string): Promise<void> {
@@ -181,7 +162,7 @@ describe(`a process killed ${kills} times`, () => {
       await delay(200 + roll(1_600));
       killTimes.push(Date.now());
       await running.kill();
-      running = await start();
+      running = await startKillable(service);
     }
     ending.abort();
     const acknowledged = await loading;

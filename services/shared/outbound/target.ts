@@ -12,7 +12,7 @@ export interface Target {
   authority: string;
 }
 
-export const urlLengthMax = 2048;
+const urlLengthMax = 2048;
 const unsafe = /[\s\p{C}\\]/u;
 
 /** @returns the target, or why there is none as a sentence without a capital and full stop */
