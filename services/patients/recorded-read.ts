@@ -3,7 +3,7 @@
 // of the reading if both hold. That is why no outdated value can be told, whatever the cache's nodes do: the cache
 // remembers, the database says whether the memory is true. It costs nothing extra, as a reading has to be recorded anyway.
 import type { Caller } from "../shared/caller.ts";
-import { entryColumns, entryTypes, type EntryValues, entryValues } from "../shared/database/change.ts";
+import { appendEntries, entryArrays, type EntryValues, entryValues } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
 import { TenantBatches } from "../shared/tenant-batches.ts";
 import type { Sight } from "./sight.ts";
@@ -30,20 +30,19 @@ interface Asked {
   entry: EntryValues;
 }
 
-const firstEntryAt = 6;
-const entryArrays = entryTypes.map((type, at) => `$${firstEntryAt + at}::${type}[]`).join(", ");
-
 /** The subquery keeps the planner at one index look-up for each question, whatever it expects of the tenant's size. */
-const text = `with asked as (
-    select * from unnest($2::integer[], $3::uuid[], $4::integer[], $5::boolean[], ${entryArrays}) with ordinality
-      as a (patient_id, stamp, department_id, sees_all, ${entryColumns}, place)
-  ), seen as (
-    select a.*, now_there.stamp = a.stamp as fresh from asked a cross join lateral (
+const text = `with seen as materialized (
+    select place::integer, now_there.stamp = a.stamp as fresh
+    from unnest($2::integer[], $3::uuid[], $4::integer[], $5::boolean[]) with ordinality
+      as a (patient_id, stamp, department_id, sees_all, place)
+    cross join lateral (
       select p.stamp from patients p where p.tenant_id = $1 and p.id = a.patient_id and p.deleted_at is null
         and (a.sees_all or p.department_id = a.department_id) limit 1) now_there
-  ), noted as (
-    insert into audit_entries (tenant_id, ${entryColumns}) select $1, ${entryColumns} from seen where fresh order by place
-  ) select place::integer, fresh from seen`;
+  ), fresh as (
+    select coalesce(array_agg(place order by place), '{}') as places from seen where fresh
+  ), noted as materialized (
+    select ${appendEntries(6, "places")} from fresh
+  ) select place, fresh from seen, noted`;
 
 export class RecordedReads {
   readonly #batches: TenantBatches<Asked, Verdict>;
@@ -73,7 +72,7 @@ async function ask(database: Database, tenantId: number, asked: readonly Asked[]
         asked.map(({ stamp }) => stamp),
         asked.map(({ sight }) => sight.departmentId),
         asked.map(({ sight }) => sight.canSeeAllPatients),
-        ...entryTypes.map((_, at) => asked.map(({ entry }) => entry[at])),
+        ...entryArrays(asked.map(({ entry }) => entry)),
       ],
     },
   );

@@ -246,6 +246,108 @@ describe("the application's own login", () => {
     expect((await verify()).body.ok).toBe(true);
   });
 
+  /** Entries at once, one for each action, by the function that readings are recorded with. */
+  const append = (tenantId: number, actions: string[], places: number[] | null = null) => {
+    const each = (value: string | null) => actions.map(() => value);
+    return login.query(
+      `select append_entries($1, $2, $3::integer[], $4, $5::text[], $6::text[], $7, $8::json[], $9::text[], $10::text[], $11::text[])`,
+      [
+        tenantId,
+        places,
+        each(null),
+        actions,
+        each("patient"),
+        actions.map((_, n) => `${n}`),
+        each("ok"),
+        each('{"a":1}'),
+        each("127.0.0.1"),
+        each(null),
+        each("a-request"),
+      ],
+    );
+  };
+  const newest = async (tenantId: number, count: number) =>
+    (
+      await service.database.owner.query(
+        `select seq::integer, action, target_id, user_id, changes, hash from audit_entries where tenant_id = $1
+         order by seq desc limit $2`,
+        [tenantId, count],
+      )
+    ).rows.reverse();
+
+  it.each(["tenant", "platform"] as const)(
+    "appends several at once in the %s scope, in their order",
+    async (scope) => {
+      await scopes[scope]();
+      const before = await total();
+      await append(clinic.id, ["test.one", "test.two", "test.three"]);
+      await login.query("reset role");
+      expect(await newest(clinic.id, 3)).toMatchObject([
+        { seq: before + 1, action: "test.one", target_id: "0", user_id: null, changes: { a: 1 } },
+        { seq: before + 2, action: "test.two", target_id: "1" },
+        { seq: before + 3, action: "test.three", target_id: "2" },
+      ]);
+      expect((await verify()).body).toEqual({ ok: true, checked: before + 3, first_bad_seq: null });
+    },
+  );
+
+  it.each([
+    ["those that are named, in the order they are named in", [3, 1], ["test.three", "test.one"]],
+    ["none, if none is named", [], []],
+  ])("appends %s", async (_what, places, written) => {
+    await scopes.tenant();
+    const before = await total();
+    await append(clinic.id, ["test.one", "test.two", "test.three"], places);
+    expect(await total()).toBe(before + written.length);
+    expect((await newest(clinic.id, written.length)).map(({ action }) => action)).toEqual(written);
+    expect((await verify()).body.ok).toBe(true);
+  });
+
+  it("appends to a log that has no entry yet", async () => {
+    const { rows } = await service.database.owner.query(
+      "insert into tenants (name, subdomain) values ('Silent', 'silent') returning id",
+    );
+    const [{ id }] = rows;
+    await login.query("select set_config('app.tenant_id', $1, false)", [String(id)]);
+    await append(id, ["test.one", "test.two"]);
+    const { body } = await verify(superadmin, `?tenant_id=${id}`);
+    expect(body).toEqual({ ok: true, checked: 2, first_bad_seq: null });
+  });
+
+  it("appends nothing of several of which one is refused", async () => {
+    await scopes.tenant();
+    const before = await total();
+    await expect(append(clinic.id, ["test.one", "Not An Action", "test.three"])).rejects.toThrow(
+      /check constraint/,
+    );
+    expect(await total()).toBe(before);
+    expect((await verify()).body.ok).toBe(true);
+  });
+
+  it("appends to the one chain that changes and readings extend in the same moment", async () => {
+    await scopes.tenant();
+    const patient = await service.call("POST", "/api/patients", {
+      token: clinic.token,
+      body: { record_number: "P-1", full_name: "Ada" },
+    });
+    const doings = Array.from({ length: 40 }, (_, n) =>
+      n % 4 === 0
+        ? append(clinic.id, ["test.one", "test.two"])
+        : n % 4 === 1
+          ? makeDepartment(service, clinic.token)
+          : service.call("GET", `/api/patients/${patient.body.id}`, { token: clinic.token }),
+    );
+    await Promise.all(doings);
+    expect((await verify()).body).toEqual({ ok: true, checked: await total(), first_bad_seq: null });
+  });
+
+  it("cannot append to another tenant's log", async () => {
+    await scopes.tenant();
+    const before = await newest(clinic.id + 1, 1);
+    await expect(append(clinic.id + 1, ["test.foreign"])).rejects.toMatchObject({ code: "42501" });
+    expect(await newest(clinic.id + 1, 1)).toEqual(before);
+  });
+
   it("cannot write into another tenant's log", async () => {
     await scopes.tenant();
     const other = "insert into audit_entries (tenant_id, action, outcome) values ($1, 'test.foreign', 'ok')";

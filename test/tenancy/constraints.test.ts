@@ -262,6 +262,18 @@ const statements: [rule: string, as: As, sql: string, code: Code][] = [
     forbidden,
   ],
   [
+    "audit entries appended to another tenant's log",
+    "tenant",
+    `select append_entries(:their, null, '{null}', '{user.create}', '{null}', '{null}', '{ok}', '{"{}"}', '{null}', '{null}', '{null}')`,
+    forbidden,
+  ],
+  [
+    "audit entries of no known outcome appended",
+    "tenant",
+    `select append_entries(:our, null, '{null}', '{user.create}', '{null}', '{null}', '{fine}', '{"{}"}', '{null}', '{null}', '{null}')`,
+    check,
+  ],
+  [
     "an audit entry of no known outcome",
     "tenant",
     "insert into audit_entries (tenant_id, action, outcome) values (:our, 'user.create', 'fine')",

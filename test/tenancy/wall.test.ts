@@ -118,9 +118,12 @@ describe("a raw connection of the application's login", () => {
     await expect(raw.query(statement)).rejects.toMatchObject({ code: "42501" });
   });
 
-  it.each(["records_app", "records_search", "postgres"])("cannot take up the role %s", async (role) => {
-    await expect(raw.query(`set role ${role}`)).rejects.toMatchObject({ code: "42501" });
-  });
+  it.each(["records_app", "records_search", "records_chain", "postgres"])(
+    "cannot take up the role %s",
+    async (role) => {
+      await expect(raw.query(`set role ${role}`)).rejects.toMatchObject({ code: "42501" });
+    },
+  );
 
   it("reads nothing by views either", async () => {
     for (const view of ["live_sessions", "sign_in_accounts"]) {

@@ -80,30 +80,27 @@ const auditInsert = `${auditColumns} (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 /** One entry as its columns' values, in the order of `auditColumns` without the tenant. */
 export type EntryValues = readonly unknown[];
 
-export const entryTypes = [
-  "integer",
-  "text",
-  "text",
-  "text",
-  "text",
-  "json",
-  "text",
-  "text",
-  "text",
-] as const;
-export const entryColumns =
-  "user_id, action, target_type, target_id, outcome, changes, ip, user_agent, request_id";
+/** As `append_entries` takes them, one array for each. */
+const entryTypes = ["integer", "text", "text", "text", "text", "json", "text", "text", "text"] as const;
 
-/** Entries of one tenant as one statement: for what was read, where there is no change to go with. */
+/**
+ * The call of the function that writes several entries of one tenant, for what was read, where there is no change to go
+ * with.
+ * @param firstAt the number of the first of `entryArrays` among the statement's values
+ * @param places an expression: which of the entries, as integer[] from 1; null for all
+ */
+export function appendEntries(firstAt: number, places: string): string {
+  const arrays = entryTypes.map((type, at) => `$${firstAt + at}::${type}[]`);
+  return `append_entries($1, ${places}, ${arrays.join(", ")})`;
+}
+
+export function entryArrays(entries: readonly EntryValues[]): unknown[][] {
+  return entryTypes.map((_, at) => entries.map((entry) => entry[at]));
+}
+
 export function auditStatement(tenantId: number, entries: readonly EntryValues[]): Statement {
-  const columns = entryTypes.map((_, at) => entries.map((entry) => entry[at]));
-  const arrays = entryTypes.map((type, at) => `$${at + 2}::${type}[]`).join(", ");
-  return {
-    name: "audit.note",
-    text: `insert into audit_entries (tenant_id, ${entryColumns})
-      select $1, ${entryColumns} from unnest(${arrays}) with ordinality as entry (${entryColumns}, place) order by place`,
-    values: [tenantId, ...columns],
-  };
+  const text = `select ${appendEntries(2, "null")}`;
+  return { name: "audit.note", text, values: [tenantId, ...entryArrays(entries)] };
 }
 
 export function entryValues(entry: AuditFacts, caller: Caller): EntryValues {
