@@ -5,9 +5,12 @@ import { nullable, optional } from "../shared/params/modifiers.ts";
 import { decimal, object } from "../shared/params/results.ts";
 import { flag, id, integer, listOf, oneOf, text } from "../shared/params/rules.ts";
 
-/** Of one answer on the bus, which stops at 1 MB. */
+/** Of one value. */
 export const sealedCharsMax = 400_000;
+/** Of one answer on the bus, which stops at 1 MB. */
+export const answerCharsMax = 900_000;
 export const warmedMax = 1_000;
+export const takenMax = 100;
 
 const count = integer();
 const parts = ["patient", "records"] as const;
@@ -22,11 +25,16 @@ const ofNodes = onlyServices("cache");
 
 export const cacheContract = {
   "cache.take": {
-    summary: "A sealed value of a patient, if this node has one.",
+    summary: "Sealed values of patients, as far as this node has them and one answer holds them.",
     audits: "cache.take",
     access: ofPatients,
-    body: place,
-    result: nullable(object(value)),
+    // Three lists of equal length: one value is asked for at each place.
+    body: {
+      tenant_ids: listOf(id(), { max: takenMax }),
+      patient_ids: listOf(id(), { max: takenMax }),
+      parts: listOf(oneOf(parts), { max: takenMax }),
+    },
+    result: listOf(nullable(object(value))),
   },
   "cache.put": {
     summary: "Keeps a sealed value of a patient on this node.",

@@ -11,14 +11,14 @@ import { database } from "../../mixins/database.ts";
 import { cacheContract } from "./cache.contract.ts";
 import { administer, cleanup, invalidate, stats } from "./administer-cache.ts";
 import { storeOf } from "./store-of.ts";
+import { takeMany } from "./take-many.ts";
 import { warmUp } from "./warm-up.ts";
 
 const patientCache: ServiceSchema = {
   name: "cache",
   mixins: [database()],
   actions: implement(cacheContract, {
-    "cache.take": async ({ runtime, params }) =>
-      storeOf(runtime).take(params.tenant_id, params.patient_id, params.part) ?? null,
+    "cache.take": async ({ runtime, params }) => takeMany(storeOf(runtime), params),
     "cache.put": async ({ runtime, params: { tenant_id, patient_id, part, ...value } }) =>
       storeOf(runtime).put(tenant_id, patient_id, part, value),
     "cache.drop": async ({ runtime, params: { tenant_id, patient_id, part, stamp, counted } }) =>

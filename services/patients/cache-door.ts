@@ -2,6 +2,7 @@
 // on without it, and after a failure it is left alone for a while, so that it costs one short wait and not one for each.
 import type { Call } from "../shared/bus.ts";
 import type { Config } from "../shared/settings/settings.ts";
+import { TenantBatches } from "../shared/tenant-batches.ts";
 
 export type Part = "patient" | "records";
 
@@ -17,12 +18,24 @@ export interface CachedValue {
   sealed: string;
 }
 
+/** What the door needs of a call. */
+export type Bus = Pick<Call<unknown>, "bus" | "busForService">;
+
+interface Asked {
+  call: Bus;
+  place: Place;
+}
+
 const answerMsMax = 200;
 const restMsMin = 500;
 const restMsMax = 10_000;
 
 export class CacheDoor {
   readonly isOff: boolean;
+  /** One call for all readers of a turn, whatever their tenants: a call costs more than what it fetches. */
+  readonly #takes = new TenantBatches<Asked, CachedValue | null, "all">((_all, asked) =>
+    this.#takeMany(asked),
+  );
   #closedUntil = 0;
   #restMs = restMsMin;
 
@@ -30,13 +43,12 @@ export class CacheDoor {
     this.isOff = cacheEntriesMax === 0;
   }
 
-  async take(call: Call<unknown>, place: Place): Promise<CachedValue | undefined> {
-    const taken = await this.#ask(() => call.bus("cache.take", wired(place), answerMsMax));
-    return taken ?? undefined;
+  async take(call: Bus, place: Place): Promise<CachedValue | undefined> {
+    return (await this.#takes.add("all", { call, place })) ?? undefined;
   }
 
   /** Not waited for: the reader has what it needs. */
-  put(call: Call<unknown>, place: Place, value: CachedValue): void {
+  put(call: Bus, place: Place, value: CachedValue): void {
     void this.#ask(() => call.bus("cache.put", { ...wired(place), ...value }, answerMsMax));
   }
 
@@ -44,8 +56,21 @@ export class CacheDoor {
    * @param stamp of the value that turned out to be of no use
    * @param counted it came from `take`
    */
-  drop(call: Call<unknown>, place: Place, stamp: string, counted: boolean): void {
+  drop(call: Bus, place: Place, stamp: string, counted: boolean): void {
     void this.#ask(() => call.bus("cache.drop", { ...wired(place), stamp, counted }, answerMsMax));
+  }
+
+  async #takeMany(asked: readonly Asked[]): Promise<(CachedValue | null)[]> {
+    const places = asked.map(({ place }) => place);
+    const wanted = {
+      tenant_ids: places.map(({ tenantId }) => tenantId),
+      patient_ids: places.map(({ patientId }) => patientId),
+      parts: places.map(({ part }) => part),
+    };
+    const taken = await this.#ask(async () =>
+      asked[0]?.call.busForService("cache.take", wanted, answerMsMax),
+    );
+    return asked.map((_, at) => taken?.[at] ?? null);
   }
 
   async #ask<T>(question: () => Promise<T>): Promise<T | undefined> {

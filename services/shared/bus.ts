@@ -70,6 +70,12 @@ export class Call<P> {
     return this.#ctx.call(name, input, timeoutMs === undefined ? { meta } : { meta, timeout: timeoutMs });
   }
 
+  /** The same for the service itself: one call for what several callers have asked. */
+  busForService<K extends keyof Actions>(name: K, input: Input<K>, timeoutMs: number): Promise<Result<K>> {
+    const meta = { caller: Caller.system(this.#service) };
+    return this.#ctx.broker.call(name, input, { meta, timeout: timeoutMs });
+  }
+
   /** Calls an action on every node that offers it. @returns the answers of those that answered in time */
   async busEach<K extends keyof Actions>(name: K, input: Input<K>, timeoutMs: number): Promise<Result<K>[]> {
     const [service = ""] = name.split(".");
