@@ -1,5 +1,5 @@
 // Patients and what is written about them. Everybody signed in may call; whose patients they see, the action decides.
-import { onlyServices, signedIn } from "../shared/access.ts";
+import { allow, onlyServices, signedIn } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { custom, nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
@@ -123,6 +123,13 @@ export const patientsContract = {
     audits: "patient.delete",
     access: signedIn,
     path: onePatient,
+  },
+  "patients.restore": {
+    summary: "Brings a deleted patient back (operators, from the REPL).",
+    audits: "patient.restore",
+    access: allow("superadmin"),
+    path: onePatient,
+    result: object({ id: integer(), tenant_id: integer(), version: integer() }),
   },
   "patients.list_records": {
     summary: "What was written about a patient.",

@@ -1,6 +1,6 @@
 // Patients and what is written about them.
 // Life cycle: created → changed, one version after the other → deleted (hidden at once) → purged with all records after
-// the retention. A record is written once.
+// the retention, or restored by an operator until then. A record is written once.
 // Promises: names, birth dates, phone numbers, notes and records are at rest only sealed, and stand in no log, event,
 // audit entry, job or error; of two changes to one version one wins; every read is in the audit log before it is
 // answered; who may not see a patient cannot tell it from one that does not exist.
@@ -16,6 +16,7 @@ import { createRecord, listRecords } from "./patient-records.ts";
 import { patientsContract } from "./patients.contract.ts";
 import { purgeDeletedPatients } from "./purge-patients.ts";
 import { readPatient } from "./read-patient.ts";
+import { restorePatient } from "./restore-patient.ts";
 import { sealForCache } from "./seal-for-cache.ts";
 
 const patients: ServiceSchema = {
@@ -33,6 +34,7 @@ const patients: ServiceSchema = {
     "patients.get": readPatient,
     "patients.update": updatePatient,
     "patients.remove": removePatient,
+    "patients.restore": restorePatient,
     "patients.list_records": listRecords,
     "patients.create_record": createRecord,
     "patients.seal_for_cache": sealForCache,

@@ -1,10 +1,10 @@
-// Deleted tenants and users: hidden at once, brought back by an operator, purged for good after the retention.
+// Deleted tenants, users and patients: hidden at once, brought back by an operator, purged for good after the retention.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Caller } from "../../services/shared/caller.ts";
 import { traceOf } from "../support/journal.ts";
 import { type Operator, startOperator } from "../support/operator.ts";
 import { demoPassword, eventually, startService, type TestService } from "../support/service.ts";
-import { makeClinic, makeDepartment, makeTenant, makeUser } from "../support/tenancy.ts";
+import { makeClinic, makeDepartment, makeTenant, makeUser, unique } from "../support/tenancy.ts";
 
 let service: TestService;
 let operator: Operator;
@@ -117,6 +117,77 @@ describe("restoring a user", () => {
     }
     const path = `/api/admin/users/${user.id}/restore`;
     expect((await service.call("POST", path, { token: superadmin })).status).toBe(404);
+  });
+});
+
+describe("restoring a patient", () => {
+  const restore = (id: number, by?: Caller) => operator.call("patients.restore", { patient_id: id }, by);
+  let token: string;
+  beforeAll(async () => {
+    const doctor = await makeUser(service, clinic.token, { role: "doctor", can_see_all_patients: true });
+    token = await service.signInAs(doctor.email, clinic.subdomain);
+  });
+  const call = (method: string, path: string, body?: unknown) =>
+    service.call(method, `/api/patients${path}`, { token, body });
+  async function made(body: Record<string, unknown> = {}) {
+    const sent = { record_number: unique("R-"), full_name: "Some Body", notes: "kept", ...body };
+    const answer = await call("POST", "", sent);
+    expect(answer.status).toBe(201);
+    return answer.body;
+  }
+  const drop = async (id: number) => expect((await call("DELETE", `/${id}`)).status).toBe(204);
+
+  it("brings it back with its records, as a new version, told in numbers alone", async () => {
+    const patient = await made();
+    await call("POST", `/${patient.id}/records`, { kind: "note", body: "kept too" });
+    await call("GET", `/${patient.id}`);
+    await drop(patient.id);
+    expect((await call("GET", `/${patient.id}`)).status).toBe(404);
+    const { entries, events } = await traceOf(service, async () => {
+      expect(await restore(patient.id)).toEqual({ id: patient.id, tenant_id: clinic.id, version: 3 });
+    });
+    expect(entries).toMatchObject([
+      {
+        action: "patient.restore",
+        tenant_id: clinic.id,
+        target_id: String(patient.id),
+        changes: { operator: "tests" },
+      },
+    ]);
+    expect(events).toMatchObject([
+      { kind: "patient.updated", payload: { patient_id: patient.id, version: 3, restored: true } },
+    ]);
+    const { full_name: name } = patient;
+    expect((await call("GET", `/${patient.id}`)).body).toMatchObject({
+      full_name: name,
+      notes: "kept",
+      version: 3,
+    });
+    expect((await call("GET", `/${patient.id}/records`)).body.items).toMatchObject([{ body: "kept too" }]);
+  });
+
+  it("fails when the record number is another's by now, when nothing was deleted, and when there is none", async () => {
+    const patient = await made();
+    await expect(restore(patient.id)).rejects.toMatchObject({ code: 409, type: "not_deleted" });
+    await drop(patient.id);
+    await made({ record_number: patient.record_number });
+    await expect(restore(patient.id)).rejects.toMatchObject({ code: 409, type: "record_number_taken" });
+    expect((await call("GET", `/${patient.id}`)).status).toBe(404);
+    await expect(restore(2_000_000_000)).rejects.toMatchObject({ code: 404 });
+  });
+
+  it("is no superadmin's business, and has no route", async () => {
+    const patient = await made();
+    await drop(patient.id);
+    const role = { tenantId: 1, departmentId: null, canSeeAllPatients: true, sessionId: "" };
+    for (const name of ["superadmin", "admin"] as const) {
+      const principal = { kind: "user" as const, userId: 1, role: name, ...role };
+      const facts = { via: "api-gateway", requestId: "r", ip: null, userAgent: null };
+      await expect(restore(patient.id, new Caller({ ...facts, principal }))).rejects.toMatchObject({
+        code: 403,
+      });
+    }
+    expect((await call("POST", `/${patient.id}/restore`)).status).toBe(404);
   });
 });
 

@@ -142,7 +142,12 @@ describe("actions", () => {
           !path.endsWith(".contract.ts") &&
           new RegExp(`(?:\\(|,)\\s*"${name.replace(".", "\\.")}",`).test(text),
       );
-      const forOperators = ["users.restore", "tenants.restore", "crypto.destroy_key"].includes(name);
+      const forOperators = [
+        "users.restore",
+        "tenants.restore",
+        "patients.restore",
+        "crypto.destroy_key",
+      ].includes(name);
       expect(routed.has(name) || called || forOperators).toBe(true);
     },
   );

@@ -7,6 +7,7 @@ import auth from "../../services/auth/auth.service.ts";
 import { readConfig } from "../../services/shared/config.ts";
 import { Caller } from "../../services/shared/caller.ts";
 import departments from "../../services/tenants/departments.service.ts";
+import patients from "../../services/patients/patients.service.ts";
 import tenants from "../../services/tenants/tenants.service.ts";
 import users from "../../services/users/users.service.ts";
 import type { TestService } from "./service.ts";
@@ -25,7 +26,7 @@ export async function startOperator(service: TestService): Promise<Operator> {
   };
   const { options, runtime } = assemble(readConfig(settings), () => {});
   const broker = new ServiceBroker(options);
-  const schemas: ServiceSchema[] = [auth, tenants, departments, users];
+  const schemas: ServiceSchema[] = [auth, tenants, departments, users, patients];
   for (const schema of schemas) broker.createService(schema);
   await broker.start();
   const facts = { via: "repl", requestId: "operator-request", ip: null, userAgent: null };

@@ -1,0 +1,39 @@
+// Bringing a deleted patient back, until the purge: an operator's work, from the REPL. The answer names the patient by
+// numbers alone, as a terminal is no place for what is sealed.
+import type { Call } from "../shared/bus.ts";
+import { platform } from "../shared/database/scope.ts";
+import { Conflict, Forbidden, NotFound } from "../shared/errors.ts";
+import { mapViolations } from "../shared/failures.ts";
+import { ownTenant } from "../shared/reach.ts";
+import { patientViolations } from "./keep-patients.ts";
+
+interface Restored {
+  id: number;
+  tenant_id: number;
+  version: number;
+}
+
+/** @throws Conflict when it is not deleted, or when another patient has its record number by now */
+export async function restorePatient(call: Call<{ patient_id: number }>): Promise<Restored> {
+  if (ownTenant(call.caller) !== undefined) throw new Forbidden();
+  const { patient_id: id } = call.params;
+  const found = await call.db.readOne<{ tenant_id: number }>(platform, {
+    text: "select tenant_id from patients where id = $1",
+    values: [id],
+  });
+  if (found === undefined) throw new NotFound("Patient");
+  const { tenant_id: tenantId } = found;
+  const restore = call.db.change({ tenantId }, call.caller, async (change) => {
+    const [row] = await change.execute<{ version: number }>(
+      `update patients set deleted_at = null, updated_at = now(), version = version + 1
+       where tenant_id = ? and id = ? and deleted_at is not null returning version`,
+      [tenantId, id],
+    );
+    if (row === undefined) throw new Conflict("not_deleted", "This patient is not deleted");
+    change.audit({ tenantId, action: "patient.restore", target: { type: "patient", id } });
+    const payload = { patient_id: id, version: row.version, restored: true };
+    change.tell({ tenantId, kind: "patient.updated", payload });
+    return { id, tenant_id: tenantId, version: row.version };
+  });
+  return mapViolations(patientViolations, restore);
+}
