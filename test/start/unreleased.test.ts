@@ -14,6 +14,7 @@ let client: pg.Client;
 
 beforeAll(async () => {
   database = await startDatabase();
+  // createdb only because MikroORM's migrator makes a database of the name it was given (`dbName`) if there is none.
   await database.owner.query("create role plain login createrole createdb password 'plain'");
   await database.owner.query("create database clinic owner plain");
   const url = new URL(database.url);
