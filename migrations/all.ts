@@ -7,6 +7,7 @@ import { Webhooks } from "./0005-webhooks.ts";
 import { Payments } from "./0006-payments.ts";
 import { Search } from "./0007-search.ts";
 import { Messenger } from "./0008-messenger.ts";
+import { Identity } from "./0009-identity.ts";
 import { AuditBatches } from "./0010-audit-batches.ts";
 
 export const migrations = [
@@ -18,5 +19,6 @@ export const migrations = [
   { name: "0006-payments", class: Payments },
   { name: "0007-search", class: Search },
   { name: "0008-messenger", class: Messenger },
+  { name: "0009-identity", class: Identity },
   { name: "0010-audit-batches", class: AuditBatches },
 ];

@@ -1,68 +1,91 @@
 // A patient as stored, sealed, and on the wire.
 import { blindIndexesOf } from "./blind-indexes.ts";
 import { SealBroken } from "../shared/sealing/seal-broken.ts";
-import { type SealedColumn, sealedTables } from "../shared/sealing/registry.ts";
+import type { SealedColumn } from "../shared/sealing/registry.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 import { toIso } from "../shared/wire.ts";
 import type { ListedPatient, Patient } from "./patients.contract.ts";
 
 type Column = SealedColumn<"patients">;
-export type PatientTexts = { full_name: string } & Record<Exclude<Column, "full_name">, string | null>;
+type Field = NonNullable<ListedPatient["unreadable"]>[number];
+export type PatientTexts = Pick<Patient, Field>;
+/** null also where it does not open. */
+export type OpenedTexts = Pick<ListedPatient, Field>;
 
-export interface PatientRow extends Record<Column, Buffer | null> {
+/** The fields that each sealed column holds. Those of the identity are one JSON text, null where they are empty. */
+const fieldsOf = {
+  identity: ["full_name", "birth_date", "phone"],
+  notes: ["notes"],
+} as const satisfies Record<Column, readonly Field[]>;
+
+type Identity = Pick<OpenedTexts, (typeof fieldsOf)["identity"][number]>;
+const noIdentity: Identity = { full_name: null, birth_date: null, phone: null };
+
+export interface PatientRow {
   id: number;
   tenant_id: number;
   department_id: number | null;
   record_number: string;
+  identity: Buffer;
+  notes: Buffer | null;
   version: number;
   created_at: string;
   updated_at: string;
 }
 
-export const patientColumns = `p.id, p.tenant_id, p.department_id, p.record_number, p.full_name, p.birth_date, p.phone,
-  p.notes, p.version, p.created_at, p.updated_at`;
+export const patientColumns = `p.id, p.tenant_id, p.department_id, p.record_number, p.identity, p.notes, p.version,
+  p.created_at, p.updated_at`;
 
 export function sealedIn(rows: readonly PatientRow[]): Buffer[] {
-  return rows.flatMap((row) => sealedTables.patients.columns.flatMap((column) => row[column] ?? []));
+  return rows.flatMap(({ identity, notes }) => (notes === null ? identity : [identity, notes]));
 }
 
 /** Also of a row that does not open whole: what does not is null, and named. */
 export function openPatient(
   keys: TenantKeys,
   row: PatientRow,
-): { texts: Record<Column, string | null>; unreadable: Column[] } {
-  const texts: Record<Column, string | null> = {
-    full_name: null,
-    birth_date: null,
-    phone: null,
-    notes: null,
-  };
-  const unreadable: Column[] = [];
-  for (const column of sealedTables.patients.columns) {
-    const sealed = row[column];
-    if (sealed === null) continue;
-    try {
-      texts[column] = keys.open("patients", column, row.id, sealed);
-    } catch (error) {
-      if (!(error instanceof SealBroken)) throw error;
-      unreadable.push(column);
-    }
-  }
-  return { texts, unreadable };
+): { texts: OpenedTexts; unreadable: readonly Field[] } {
+  const unreadable: Field[] = [];
+  const identity = openColumn(keys, row, "identity", unreadable);
+  const notes = openColumn(keys, row, "notes", unreadable);
+  // What opens was sealed here, by sealPatient(), for this very row and column: it needs no second look.
+  const fields = identity === null ? noIdentity : (JSON.parse(identity) as Identity);
+  return { texts: { ...fields, notes }, unreadable };
 }
 
-/** Values by column, as INSERT and UPDATE take them, with the blind indexes that belong to them. */
+function openColumn(keys: TenantKeys, row: PatientRow, column: Column, unreadable: Field[]): string | null {
+  const sealed = row[column];
+  if (sealed === null) return null;
+  try {
+    return keys.open("patients", column, row.id, sealed);
+  } catch (error) {
+    if (!(error instanceof SealBroken)) throw error;
+    unreadable.push(...fieldsOf[column]);
+    return null;
+  }
+}
+
+/**
+ * Values by column, as INSERT and UPDATE take them, with the blind indexes that belong to them.
+ * @param texts all there are, also those that stay
+ * @param changed a column is sealed anew only when one of its fields is among them
+ */
 export function sealPatient(
   keys: TenantKeys,
   id: number,
-  texts: Partial<PatientTexts>,
+  texts: PatientTexts,
+  changed: Partial<PatientTexts> = texts,
 ): Record<string, Buffer | null> {
-  const sealed: Record<string, Buffer | null> = {};
-  for (const column of sealedTables.patients.columns) {
-    const text = texts[column];
-    if (text !== undefined) sealed[column] = text === null ? null : keys.seal("patients", column, id, text);
+  const isChanged = (column: Column) => fieldsOf[column].some((field) => changed[field] !== undefined);
+  const sealed = blindIndexesOf(keys, changed);
+  if (isChanged("identity")) {
+    const text = JSON.stringify(texts, [...fieldsOf.identity]);
+    sealed["identity"] = keys.seal("patients", "identity", id, text);
   }
-  return { ...sealed, ...blindIndexesOf(keys, texts) };
+  if (isChanged("notes")) {
+    sealed["notes"] = texts.notes === null ? null : keys.seal("patients", "notes", id, texts.notes);
+  }
+  return sealed;
 }
 
 export function toPatient(row: PatientRow, texts: PatientTexts): Patient {
@@ -71,8 +94,8 @@ export function toPatient(row: PatientRow, texts: PatientTexts): Patient {
 
 export function toListedPatient(
   row: PatientRow,
-  texts: Record<Column, string | null>,
-  unreadable: readonly Column[],
+  texts: OpenedTexts,
+  unreadable: readonly Field[],
 ): ListedPatient {
   const { id, tenant_id, department_id, record_number, version, created_at, updated_at } = row;
   return {

@@ -8,6 +8,7 @@ import { openingKeys } from "../shared/sealing/ask-keys.ts";
 import {
   openPatient,
   patientColumns,
+  type OpenedTexts,
   type PatientRow,
   type PatientTexts,
   sealedIn,
@@ -125,10 +126,7 @@ export async function openRow(call: Call<unknown>, row: PatientRow): Promise<Ret
 }
 
 /** @throws Unavailable when a field did not open: half a patient is not told as if it were a whole one */
-export function wholeTexts(
-  { full_name, ...rest }: Record<keyof PatientTexts, string | null>,
-  unreadable: readonly string[],
-): PatientTexts {
+export function wholeTexts({ full_name, ...rest }: OpenedTexts, unreadable: readonly string[]): PatientTexts {
   if (unreadable.length > 0 || full_name === null) {
     throw new Unavailable("sealed_field_unreadable", "A sealed field of this patient cannot be opened");
   }

@@ -57,6 +57,7 @@ async function made(more: Record<string, unknown> = {}, token = chief) {
   expect([answer.status, answer.body.code]).toEqual([201, undefined]);
   return answer.body;
 }
+const sql = (text: string, values: unknown[]) => service.database.owner.query(text, values);
 const ids = (answer: Answer): number[] => answer.body.items.map(({ id }: { id: number }) => id);
 
 describe("201", () => {
@@ -623,56 +624,185 @@ describe("422", () => {
   });
 });
 
-describe("a sealed field that does not open", () => {
-  const sql = (text: string, values: unknown[]) => service.database.owner.query(text, values);
+describe("what is sealed", () => {
+  const bytesOf = async (id: number) =>
+    (
+      await sql(
+        `select encode(identity, 'hex') as identity, encode(notes, 'hex') as notes,
+           encode(full_name_index, 'hex') as full_name, encode(phone_index, 'hex') as phone from patients where id = $1`,
+        [id],
+      )
+    ).rows[0];
 
-  it("is told of one patient as 503 and audited, hides no other in a list, and is mended by sending it anew", async () => {
+  it.each([
+    ["a phone number alone", { phone: "+49 30 1" }, ["identity", "phone"]],
+    ["a phone number taken away", { phone: null }, ["identity", "phone"]],
+    ["a birth date alone", { birth_date: null }, ["identity"]],
+    ["a name alone", { full_name: "Ada King" }, ["identity", "full_name"]],
+    ["notes alone", { notes: "Other." }, ["notes"]],
+    ["notes taken away", { notes: null }, ["notes"]],
+    ["notes beside what is there already", { ...texts, notes: "Other." }, ["notes"]],
+    ["nothing that is sealed", { record_number: unique("N-") }, []],
+  ])("%s: the rest keeps its texts, its bytes and its indexes", async (_what, sent, changed) => {
+    const { id } = await made(texts);
+    const before = await bytesOf(id);
+    expect((await put(id, { version: 1, ...sent })).body).toMatchObject({ ...texts, ...sent, version: 2 });
+    const after = await bytesOf(id);
+    expect(Object.keys(after).filter((column) => after[column] !== before[column])).toEqual(changed);
+    expect((await get(id)).body).toMatchObject({ ...texts, ...sent });
+  });
+
+  it("a patient without phone and birth date is stored like any other, but for the phone's index", async () => {
+    const { notes: _notes, ...identity } = texts;
+    const whole = await made(identity);
+    // As long as the other's name, birth date and phone number are together.
+    const bare = await made({ full_name: "x".repeat(34) });
+    const shapeOf = async ({ id }: { id: number }) => {
+      const { rows } = await sql(
+        `select key, value = 'null' as empty, case when key = 'identity' then length(value) end as length
+         from patients p, jsonb_each(to_jsonb(p)) t(key, json), lateral (select json::text as value) v where p.id = $1`,
+        [id],
+      );
+      return rows;
+    };
+    const [one, other] = [await shapeOf(whole), await shapeOf(bare)];
+    expect(one).toContainEqual({ key: "identity", empty: false, length: expect.any(Number) });
+    expect(one).toContainEqual({ key: "phone_index", empty: false, length: null });
+    expect(other).toEqual(one.map((row) => (row.key === "phone_index" ? { ...row, empty: true } : row)));
+  });
+});
+
+describe("a sealed field that does not open", () => {
+  const { notes: _notes, ...identity } = texts;
+  const fieldsOf = { identity: ["full_name", "birth_date", "phone"], notes: ["notes"] };
+  const nulls = { identity: { full_name: null, birth_date: null, phone: null }, notes: { notes: null } };
+  const columns = ["identity", "notes"] as const;
+  /** Sealed for one more row, and moved from there whole: of the same tenant, and so of the same key. */
+  const movedFrom = (column: string, id: number) =>
+    `update patients set ${column} = (select ${column} from patients where id = ${id}) where id = $1`;
+
+  it.each(columns)(
+    "is told of one patient as 503 and audited, and hides nothing else in a list: another patient's %s",
+    async (column) => {
+      const own = await makeClinic(service, superadmin);
+      const seer = await tokenOf(own, { can_see_all_patients: true });
+      const [broken, whole] = [await made(texts, seer), await made(texts, seer)];
+      await sql(movedFrom(column, whole.id), [broken.id]);
+      const { entries } = await traceOf(service, async () => {
+        const answer = await get(broken.id, seer);
+        expect(answer).toMatchObject({ status: 503, body: { code: "sealed_field_unreadable" } });
+        expect(answer.headers.get("retry-after")).toMatch(/^\d+$/);
+      });
+      const changes = { code: "sealed_field_unreadable", fields: fieldsOf[column] };
+      expect(entries).toMatchObject([{ action: "patient.read", outcome: "error", changes }]);
+      const { items } = (await list("", seer)).body;
+      expect(items).toEqual([{ ...broken, ...nulls[column], unreadable: fieldsOf[column] }, whole]);
+    },
+  );
+
+  it("is named with all others of the row", async () => {
     const own = await makeClinic(service, superadmin);
     const seer = await tokenOf(own, { can_see_all_patients: true });
-    const [broken, whole] = [await made(texts, seer), await made(texts, seer)];
-    // The other one's ciphertext, whole and of the same key: only the row is not its own.
-    await sql("update patients set notes = (select notes from patients where id = $2) where id = $1", [
-      broken.id,
-      whole.id,
-    ]);
-    const { entries } = await traceOf(service, async () => {
-      const answer = await get(broken.id, seer);
-      expect(answer).toMatchObject({ status: 503, body: { code: "sealed_field_unreadable" } });
-      expect(answer.headers.get("retry-after")).toMatch(/^\d+$/);
-    });
-    expect(entries).toMatchObject([
-      {
-        action: "patient.read",
-        outcome: "error",
-        changes: { code: "sealed_field_unreadable", fields: ["notes"] },
-      },
-    ]);
+    const patient = await made(texts, seer);
+    await sql("update patients set identity = notes, notes = identity where id = $1", [patient.id]);
     const { items } = (await list("", seer)).body;
-    expect(items).toMatchObject([
-      { id: broken.id, full_name: texts.full_name, notes: null, unreadable: ["notes"] },
-      whole,
-    ]);
-    expect(items[1]).toEqual(whole);
-    expect((await put(broken.id, { version: 1, phone: null }, seer)).status).toBe(503);
-    expect((await put(broken.id, { version: 1, notes: "anew" }, seer)).body).toMatchObject({
-      notes: "anew",
+    const unreadable = [...fieldsOf.identity, ...fieldsOf.notes];
+    expect(items).toEqual([{ ...patient, ...nulls.identity, ...nulls.notes, unreadable }]);
+    expect((await put(patient.id, { version: 1, ...identity }, seer)).status).toBe(503);
+    expect((await put(patient.id, { version: 1, notes: "anew" }, seer)).status).toBe(503);
+    expect((await put(patient.id, { version: 1, ...texts }, seer)).body).toMatchObject({
+      ...texts,
       version: 2,
     });
-    expect((await get(broken.id, seer)).status).toBe(200);
   });
 
   it.each([
-    ["of another column", "update patients set phone = notes where id = $1"],
-    ["cut short", "update patients set notes = substr(notes, 1, 20) where id = $1"],
+    ["of another column", (column: string) => `set ${column} = ${column === "notes" ? "identity" : "notes"}`],
+    ["cut short", (column: string) => `set ${column} = substr(${column}, 1, length(${column}) - 1)`],
+    ["cut to its head", (column: string) => `set ${column} = substr(${column}, 1, 20)`],
+    [
+      "with a bit changed",
+      (column: string) => `set ${column} = set_bit(${column}, 160, 1 - get_bit(${column}, 160))`,
+    ],
     [
       "of a key nobody has",
-      "update patients set notes = overlay(notes placing '\\x00ffffff' from 2 for 4) where id = $1",
+      (column: string) => `set ${column} = overlay(${column} placing '\\x00ffffff' from 2 for 4)`,
     ],
-    ["no ciphertext at all", "update patients set notes = '\\x' where id = $1"],
-  ])("%s is refused", async (_what, statement) => {
+    ["no ciphertext at all", (column: string) => `set ${column} = '\\x'`],
+  ])("%s is refused", async (_what, sets) => {
+    for (const column of columns) {
+      const { id } = await made(texts);
+      await sql(`update patients ${sets(column)} where id = $1`, [id]);
+      const { status, body } = await get(id);
+      expect([column, status, body.code]).toEqual([column, 503, "sealed_field_unreadable"]);
+    }
+  });
+
+  it("of another tenant is refused, also under the same number", async () => {
+    const own = await makeClinic(service, superadmin);
+    const seer = await tokenOf(own, { can_see_all_patients: true });
+    await made(texts, seer);
+    const theirs = await made(texts, stranger);
+    const { rows } = await sql(
+      `insert into patients (id, tenant_id, record_number, identity, notes, full_name_index)
+       select id, $2, record_number, identity, notes, full_name_index from patients where id = $1 returning id`,
+      [theirs.id, own.id],
+    );
+    expect(rows).toEqual([{ id: theirs.id }]);
+    expect((await get(theirs.id, seer)).body.code).toBe("sealed_field_unreadable");
+    const unreadable = [...fieldsOf.identity, ...fieldsOf.notes];
+    const { items } = (await list("", seer)).body;
+    expect(items[1]).toMatchObject({ id: theirs.id, ...nulls.identity, ...nulls.notes, unreadable });
+    expect((await get(theirs.id, stranger)).body).toEqual(theirs);
+  });
+
+  it.each([
+    ["notes", { notes: "anew" }, ["notes"]],
+    ["notes", { notes: null }, ["notes"]],
+    ["notes", { notes: "anew", phone: null }, ["phone", "notes"]],
+    ["identity", identity, fieldsOf.identity],
+    ["identity", { full_name: "Ada King", birth_date: null, phone: null }, fieldsOf.identity],
+    ["identity", { ...identity, notes: "anew" }, [...fieldsOf.identity, "notes"]],
+  ] as const)("%s is mended by sending it anew: %j", async (column, sent, fields) => {
+    const [broken, other] = [await made(texts), await made(texts)];
+    await sql(movedFrom(column, other.id), [broken.id]);
+    const { entries } = await traceOf(service, async () => {
+      const answer = await put(broken.id, { version: 1, ...sent });
+      expect(answer).toMatchObject({ status: 200, body: { ...texts, ...sent, version: 2 } });
+    });
+    expect(entries).toMatchObject([{ action: "patient.update", changes: { fields, version: 2 } }]);
+    expect((await get(broken.id)).body).toMatchObject({ ...texts, ...sent });
+    const found = async (search: string) => ids(await list(`search=${encodeURIComponent(search)}&limit=200`));
+    if ("full_name" in sent) expect(await found(sent.full_name)).toContain(broken.id);
+    if ("phone" in sent && sent.phone === null) expect(await found(texts.phone)).not.toContain(broken.id);
+  });
+
+  const lacking = fieldsOf.identity.map((left) =>
+    Object.fromEntries(Object.entries(texts).filter(([field]) => field !== left)),
+  );
+  it.each([
+    ...[{ phone: null }, { department_id: null }, identity].map((sent) => ["notes", sent] as const),
+    ...[{ notes: "anew" }, { full_name: "Ada" }, ...lacking].map((sent) => ["identity", sent] as const),
+  ])("%s is not mended by %j, and nothing is changed", async (column, sent) => {
+    const [broken, other] = [await made(texts), await made(texts)];
+    await sql(movedFrom(column, other.id), [broken.id]);
+    const before = (await sql("select * from patients where id = $1", [broken.id])).rows;
+    expect(await put(broken.id, { version: 1, ...sent })).toMatchObject({
+      status: 503,
+      body: { code: "sealed_field_unreadable" },
+    });
+    expect((await sql("select * from patients where id = $1", [broken.id])).rows).toEqual(before);
+  });
+
+  it("an older identity that is put back is the older one whole: no field of it stands beside newer ones", async () => {
     const { id } = await made(texts);
-    await sql(statement, [id]);
-    expect((await get(id)).body.code).toBe("sealed_field_unreadable");
+    const { rows } = await sql("select identity from patients where id = $1", [id]);
+    await put(id, { version: 1, full_name: "Ada King", phone: "+49 30 2" });
+    await sql("update patients set identity = $2, stamp = gen_random_uuid() where id = $1", [
+      id,
+      rows[0].identity,
+    ]);
+    expect((await get(id)).body).toMatchObject(identity);
   });
 
   it("in a record is null and named, the others are there", async () => {

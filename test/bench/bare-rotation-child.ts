@@ -2,6 +2,7 @@
 // UPDATE … FROM unnest; no registry, no cursor on disk, no compare and swap, no second look.
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 import pg from "pg";
+import { identityText } from "../support/keyring.ts";
 import { noteText, recordText } from "./fill-patients.ts";
 import { readJob } from "./task.ts";
 
@@ -33,25 +34,20 @@ function reseal(sealed: Buffer): Buffer {
 }
 
 const tables = {
-  bare_patients: ["full_name", "birth_date", "phone", "notes"],
+  bare_patients: ["identity", "notes"],
   bare_records: ["body"],
 } as const;
 await client.query("create table bare_patients (like patients including all)");
 await client.query("create table bare_records (like patient_records including all)");
-const insertPatients = `insert into bare_patients (id, tenant_id, record_number, full_name, full_name_index, birth_date,
-    phone, phone_index, notes)
-  select g.*  from (select id, 1 as tenant_id, 'B-' || id as record_number, full_name, sha256(full_name) as full_name_index,
-    birth_date, phone, sha256(phone) as phone_index, notes
-    from unnest($1::integer[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[])
-      as u (id, full_name, birth_date, phone, notes)) g`;
+const insertPatients = `insert into bare_patients (id, tenant_id, record_number, identity, full_name_index, phone_index, notes)
+  select id, 1, 'B-' || id, identity, sha256(identity), sha256(notes), notes
+  from unnest($1::integer[], $2::bytea[], $3::bytea[]) as u (id, identity, notes)`;
 for (let start = 1; start <= job.patients; start += 2_000) {
   const ids = Array.from({ length: Math.min(2_000, job.patients - start + 1) }, (_, at) => start + at);
   const column = (text: (id: number) => string) => ids.map((id) => seal(before, text(id)));
   await client.query(insertPatients, [
     ids,
-    column((id) => `Person ${id}`),
-    column(() => "1970-01-01"),
-    column((id) => `+49${id}`),
+    column((id) => identityText(`Person ${id}`, "1970-01-01", `+49${id}`)),
     column(() => noteText),
   ]);
   await client.query(

@@ -1,6 +1,6 @@
 // Sealed patients, each with one record, put in by the owner: a note of 200 characters, a record of 1 kB.
 import type pg from "pg";
-import { TestKeyring } from "../support/keyring.ts";
+import { identityText, TestKeyring } from "../support/keyring.ts";
 import { unsealed } from "./unsealed-ciphertext.ts";
 
 const page = 1_000;
@@ -8,12 +8,11 @@ export const noteText = "n".repeat(200);
 export const recordText = "r".repeat(1_000);
 
 const insert = `with given as (
-    select * from unnest($2::integer[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bytea[], $8::bytea[],
-      $9::integer[], $10::bytea[])
-      as g (id, full_name, full_name_index, birth_date, phone, phone_index, notes, record_id, body)),
+    select * from unnest($2::integer[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[], $7::integer[], $8::bytea[])
+      as g (id, identity, full_name_index, phone_index, notes, record_id, body)),
   made as (
-    insert into patients (id, tenant_id, record_number, full_name, full_name_index, birth_date, phone, phone_index, notes)
-    select id, $1, 'B-' || id, full_name, full_name_index, birth_date, phone, phone_index, notes from given)
+    insert into patients (id, tenant_id, record_number, identity, full_name_index, phone_index, notes)
+    select id, $1, 'B-' || id, identity, full_name_index, phone_index, notes from given)
   insert into patient_records (id, tenant_id, patient_id, kind, body) select record_id, $1, id, 'note', body from given`;
 
 /**
@@ -41,10 +40,8 @@ export async function addPatients(
     );
     const rows = drawn.rows.map(({ id, record_id: recordId }) => [
       id,
-      seal("patients", "full_name", id, `Person ${id}`),
+      seal("patients", "identity", id, identityText(`Person ${id}`, "1970-01-01", `+49${id}`)),
       keys.blindIndex("full_name", `person ${id}`),
-      seal("patients", "birth_date", id, "1970-01-01"),
-      seal("patients", "phone", id, `+49${id}`),
       keys.blindIndex("phone", `+49${id}`),
       seal("patients", "notes", id, noteText),
       recordId,
@@ -52,7 +49,7 @@ export async function addPatients(
     ]);
     await owner.query(insert, [
       tenantId,
-      ...Array.from({ length: 9 }, (_, at) => rows.map((row) => row[at])),
+      ...Array.from({ length: 7 }, (_, at) => rows.map((row) => row[at])),
     ]);
     ids.push(...drawn.rows.map(({ id }) => id));
   }

@@ -89,7 +89,7 @@ beforeAll(async () => {
   await call("POST", `${path}/records`, { kind: "visit", body: refused }, unseeing);
   await service.call("POST", "/api/patients", { body: texts });
   // A field that does not open, so that this is logged and told too.
-  await service.database.owner.query("update patients set notes = phone where id = $1", [patientId]);
+  await service.database.owner.query("update patients set notes = identity where id = $1", [patientId]);
   await call("GET", path);
   await call("GET", "/api/patients");
   for (const { body: found, ...person } of others) {

@@ -41,8 +41,8 @@ async function fill(subdomain: string, count: number): Promise<number> {
   await scene.owner.query(
     `with wards as (insert into departments (tenant_id, name) select $1, 'Ward ' || i from generate_series(1, 10) i returning id),
      numbered as (select id, row_number() over () as place from wards)
-     insert into patients (tenant_id, department_id, record_number, full_name, full_name_index, phone, phone_index, created_at)
-     select $1, w.id, 'R-' || i, '-', sha256(('n' || i)::bytea), '-', sha256(('p' || i)::bytea), now() - i * interval '1 s'
+     insert into patients (tenant_id, department_id, record_number, identity, full_name_index, phone_index, created_at)
+     select $1, w.id, 'R-' || i, '-', sha256(('n' || i)::bytea), sha256(('p' || i)::bytea), now() - i * interval '1 s'
      from generate_series(1, $2::integer) i join numbered w on w.place = 1 + i % 10`,
     [tenantId, count],
   );

@@ -77,25 +77,25 @@ describe("a tenant's keys", () => {
   });
   const keys = [wired(1, "field"), wired(2, "index")];
   const of = (tenantId: number, those = keys) => new TenantKeys(tenantId, those, () => ({ seals: 0 }));
-  const sealed = of(3).seal("patients", "full_name", 41, name);
+  const sealed = of(3).seal("patients", "identity", 41, name);
 
   it("open what they sealed", () => {
-    expect(of(3).open("patients", "full_name", 41, sealed)).toBe(name);
+    expect(of(3).open("patients", "identity", 41, sealed)).toBe(name);
   });
 
   it.each([
-    ["row", () => of(3).open("patients", "full_name", 42, sealed)],
+    ["row", () => of(3).open("patients", "identity", 42, sealed)],
     ["column", () => of(3).open("patients", "notes", 41, sealed)],
     ["table", () => of(3).open("patient_records", "body", 41, sealed)],
-    ["tenant", () => of(4).open("patients", "full_name", 41, sealed)],
-    ["row whose number begins alike", () => of(3).open("patients", "full_name", 4, sealed)],
+    ["tenant", () => of(4).open("patients", "identity", 41, sealed)],
+    ["row whose number begins alike", () => of(3).open("patients", "identity", 4, sealed)],
   ])("do not open it in another %s", (_what, opening) => {
     expect(opening).toThrow(expect.objectContaining({ name: "SealBroken", reason: "authentication" }));
   });
 
   it("say when the key is not among them, and when the bytes are none of ours", () => {
     const others = of(3, [wired(8, "field"), wired(9, "index")]);
-    expect(() => others.open("patients", "full_name", 41, sealed)).toThrow(
+    expect(() => others.open("patients", "identity", 41, sealed)).toThrow(
       expect.objectContaining({ reason: "key" }),
     );
     expect(others.holdsKeyOf(sealed)).toBe(false);
@@ -109,8 +109,8 @@ describe("a tenant's keys", () => {
     const [first, index] = keys;
     if (first === undefined || index === undefined) throw new Error("two were made");
     const later = of(3, [wired(5, "field"), { ...first, state: "decrypt_only" }, index]);
-    expect(later.open("patients", "full_name", 41, sealed)).toBe(name);
-    expect(keyIdOf(later.seal("patients", "full_name", 41, name))).toBe(5);
+    expect(later.open("patients", "identity", 41, sealed)).toBe(name);
+    expect(keyIdOf(later.seal("patients", "identity", 41, name))).toBe(5);
   });
 
   it("tell nothing of a text in the error", () => {

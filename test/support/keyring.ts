@@ -10,6 +10,11 @@ import {
   wrapDataKey,
 } from "../../services/shared/sealing/wrapping.ts";
 
+/** A patient's identity as the text that is sealed. */
+export function identityText(full_name: string, birth_date: string | null, phone: string | null): string {
+  return JSON.stringify({ full_name, birth_date, phone });
+}
+
 interface Row {
   id: number;
   purpose: KeyPurpose;

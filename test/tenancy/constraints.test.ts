@@ -45,7 +45,7 @@ const session = (fields: string) =>
   `insert into sessions (id, tenant_id, user_id, user_epoch, tenant_epoch, expires_at) values (gen_random_uuid(), ${fields}, 0, 0, now())`;
 
 const patient = (fields: string) =>
-  `insert into patients (tenant_id, department_id, record_number, full_name, full_name_index) values (${fields}, '-', sha256('-'))`;
+  `insert into patients (tenant_id, department_id, record_number, identity, full_name_index) values (${fields}, '-', sha256('-'))`;
 const payment = (fields: string) =>
   `insert into payments (tenant_id, payment_id, status, provider, amount, currency, occurred_at, pending_at, newest_at,
      newest_id, version) values (${fields}, 'card', '1', 'EUR', now(), now(), now(), 'n', 1)`;
@@ -303,10 +303,18 @@ const statements: [rule: string, as: As, sql: string, code: Code][] = [
   ],
   ["a record number twice", "tenant", patient(":our, null, 'r-1'"), unique],
   ["an empty record number", "tenant", patient(":our, null, ''"), check],
-  ["a phone number without its index", "tenant", "update patients set phone = '-'", check],
+  ["a patient without an identity", "tenant", "update patients set identity = null", notNull],
+  ["a name's index that is no hash", "tenant", "update patients set full_name_index = '-'", check],
+  ["a phone number's index that is no hash", "tenant", "update patients set phone_index = '-'", check],
   ["a version before the first", "tenant", "update patients set version = 0", check],
   ["a patient deleted by a tenant", "tenant", "delete from patients", forbidden],
   ["a patient moved by the platform", "platform", "update patients set department_id = null", forbidden],
+  [
+    "a name's index changed by the platform",
+    "platform",
+    "update patients set full_name_index = sha256('x')",
+    forbidden,
+  ],
   ["a patient's version changed by the platform", "platform", "update patients set version = 2", forbidden],
   ["a record's kind changed by the platform", "platform", "update patient_records set kind = '-'", forbidden],
   ["a record of a foreign patient", "tenant", record(":our, :theirPatient, :ourDoctor"), foreignKey],

@@ -141,7 +141,7 @@ async function fillPatients(
     [tenantId],
   );
   const { rows } = await owner.query(
-    `insert into patients (tenant_id, department_id, record_number, full_name, full_name_index)
+    `insert into patients (tenant_id, department_id, record_number, identity, full_name_index)
      values ($1, $2, 'R-1', '-', sha256('-')) returning id`,
     [tenantId, departmentId],
   );

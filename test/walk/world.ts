@@ -5,7 +5,7 @@ import jwt from "jsonwebtoken";
 import pg from "pg";
 import { normaliseName } from "../../services/shared/sealing/blind-index.ts";
 import { formatPhc } from "../../services/shared/passwords/phc.ts";
-import { TestKeyring } from "../support/keyring.ts";
+import { identityText, TestKeyring } from "../support/keyring.ts";
 import { demoPassword, startService, type TestService } from "../support/service.ts";
 import { Wire } from "./wire.ts";
 
@@ -145,12 +145,12 @@ export class World {
     const name = `Patient foreign-canary-${tenantId}-end`;
     const { id } = await this.one<{ id: number }>("select nextval('patients_id_seq')::integer as id");
     await this.sql(
-      `insert into patients (id, tenant_id, record_number, full_name, full_name_index) values ($1, $2, $3, $4, $5)`,
+      `insert into patients (id, tenant_id, record_number, identity, full_name_index) values ($1, $2, $3, $4, $5)`,
       [
         id,
         tenantId,
         `W-${id}`,
-        keys.seal("patients", "full_name", id, name),
+        keys.seal("patients", "identity", id, identityText(name, null, null)),
         keys.blindIndex("full_name", normaliseName(name)),
       ],
     );

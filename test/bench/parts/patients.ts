@@ -1,5 +1,5 @@
-// `patients`: a page of 50 patients, four sealed fields each, against the same page from the service without any
-// cryptography (unsealed-hook.ts), whose rows hold their texts in clear.
+// `patients`: a page of 50 patients, four fields in two sealed texts each, against the same page from the service without
+// any cryptography (unsealed-hook.ts), whose rows hold the same texts in clear.
 import { addClinic, type Clinic } from "../clinic.ts";
 import { servicePaths } from "../home.ts";
 import { cpuOf, inTurn, ratio, type Side } from "../measure.ts";
@@ -12,7 +12,9 @@ const path = "/api/patients?page=1&limit=50";
 const hook = new URL("../unsealed-hook.ts", import.meta.url).href;
 
 export async function patients(stage: Stage): Promise<void> {
-  title("patients: 50 of 2000 patients with the exact total, sealed and not");
+  title(
+    "patients: 50 of 2000 patients with the exact total, four fields in two sealed texts each, sealed and not",
+  );
   const scene = await stage.scene("patients");
   const sealed = await addClinic(scene, "sealed", patientsEach);
   const clear = await addClinic(scene, "clear", patientsEach, { inClear: true });

@@ -1,7 +1,7 @@
 // Clinics with sealed patients put there past the service, a model of what they hold, and the check that the database
 // holds exactly that: every sealed value opens with the keys that are there, and says what the model says.
 import type pg from "pg";
-import { TestKeyring } from "../../support/keyring.ts";
+import { identityText, TestKeyring } from "../../support/keyring.ts";
 
 export interface ModelPatient {
   tenantId: number;
@@ -39,15 +39,14 @@ export async function fillClinics(
         body: `record of ${id}`,
       };
       model.set(id, patient);
-      const seal = (column: "full_name" | "phone" | "notes", text: string) =>
+      const seal = (column: "identity" | "notes", text: string) =>
         keys.seal("patients", column, id, text).toString("hex");
       return {
         id,
         record_id: recordId,
         record_number: `F-${id}`,
-        full_name: seal("full_name", patient.full_name),
+        identity: seal("identity", identityOf(patient)),
         full_name_index: keys.blindIndex("full_name", patient.full_name.toLowerCase()).toString("hex"),
-        phone: seal("phone", patient.phone),
         phone_index: keys.blindIndex("phone", patient.phone).toString("hex"),
         notes: seal("notes", `notes of ${id}`),
         body: keys.seal("patient_records", "body", recordId, patient.body).toString("hex"),
@@ -58,19 +57,19 @@ export async function fillClinics(
   return model;
 }
 
+const identityOf = ({ full_name, phone }: ModelPatient) => identityText(full_name, null, phone);
+
 const insertRows = `with given as (select * from json_to_recordset($2) as g (id integer, record_id integer,
-    record_number text, full_name text, full_name_index text, phone text, phone_index text, notes text, body text)),
-  made as (insert into patients (id, tenant_id, record_number, full_name, full_name_index, phone, phone_index, notes)
-    select id, $1, record_number, decode(full_name, 'hex'), decode(full_name_index, 'hex'), decode(phone, 'hex'),
-      decode(phone_index, 'hex'), decode(notes, 'hex') from given)
+    record_number text, identity text, full_name_index text, phone_index text, notes text, body text)),
+  made as (insert into patients (id, tenant_id, record_number, identity, full_name_index, phone_index, notes)
+    select id, $1, record_number, decode(identity, 'hex'), decode(full_name_index, 'hex'), decode(phone_index, 'hex'), decode(notes, 'hex') from given)
   insert into patient_records (id, tenant_id, patient_id, kind, body)
   select record_id, $1, id, 'note', decode(body, 'hex') from given`;
 
 interface Row {
   id: number;
   tenant_id: number;
-  full_name: Buffer;
-  phone: Buffer;
+  identity: Buffer;
   notes: Buffer;
   record_id: number;
   body: Buffer;
@@ -83,7 +82,7 @@ export async function faultsIn(owner: pg.Client, bootSecret: string, model: Mode
   try {
     const keyring = new TestKeyring(owner, bootSecret, { makes: false });
     const { rows } = await owner.query<Row>(
-      `select p.id, p.tenant_id, p.full_name, p.phone, p.notes, r.id as record_id, r.body
+      `select p.id, p.tenant_id, p.identity, p.notes, r.id as record_id, r.body
        from patients p join patient_records r on r.tenant_id = p.tenant_id and r.patient_id = p.id
        where p.id = any($1)`,
       [[...model.keys()]],
@@ -100,12 +99,11 @@ export async function faultsIn(owner: pg.Client, bootSecret: string, model: Mode
           faults.push(`patient ${row.id}: ${what}: ${String(error)}`);
         }
       };
-      for (const column of ["full_name", "phone"] as const)
-        say(
-          column,
-          (text) => text === known[column],
-          () => keys.open("patients", column, row.id, row[column]),
-        );
+      say(
+        "identity",
+        (text) => text === identityOf(known),
+        () => keys.open("patients", "identity", row.id, row.identity),
+      );
       say(
         "notes",
         (text) => known.notes.has(text),
