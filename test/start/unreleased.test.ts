@@ -14,8 +14,7 @@ let client: pg.Client;
 
 beforeAll(async () => {
   database = await startDatabase();
-  // createdb only because MikroORM's migrator makes a database of the name it was given (`dbName`) if there is none.
-  await database.owner.query("create role plain login createrole createdb password 'plain'");
+  await database.owner.query("create role plain login createrole password 'plain'");
   await database.owner.query("create database clinic owner plain");
   const url = new URL(database.url);
   url.pathname = "/clinic";
@@ -39,7 +38,7 @@ async function migrateUntil(name: string, url: string): Promise<void> {
   const orm = await MikroORM.init({
     entities: [],
     discovery: { warnWhenNoEntities: false },
-    dbName: "from-url",
+    dbName: "clinic",
     ensureDatabase: false,
     extensions: [Migrator],
     logger: () => {},
@@ -104,5 +103,12 @@ describe("patients of an unreleased version", () => {
     expect(await found()).toMatchObject({ columns: ["identity", "notes"], forced: true });
     const { rows } = await client.query("select table_name from quarantined_fields");
     expect(rows).toEqual([{ table_name: "patient_records" }]);
+  }, 60_000);
+
+  it("all of it took no right to make databases, and made none", async () => {
+    const { rows } = await client.query(
+      "select datname::text as name from pg_database where not datistemplate",
+    );
+    expect(rows.map(({ name }) => name).sort()).toEqual(["clinic", "postgres", "records"]);
   }, 60_000);
 });

@@ -36,7 +36,7 @@ export async function provision(options: ProvisionOptions): Promise<string> {
   try {
     await owner.query("select pg_advisory_lock($1)", [lockKey]);
     await assertBootSecret(owner, options.bootSecret);
-    if ((await schemaAge(owner)) === "older") await migrate(options.ownerUrl);
+    if ((await schemaAge(owner)) === "older") await migrate(options.ownerUrl, await databaseOf(owner));
     await prepareJobs(owner, options.ownerUrl);
     return await prepareLogin(owner, options);
   } finally {
@@ -54,11 +54,17 @@ async function assertBootSecret(owner: pg.Client, bootSecret: string): Promise<v
   assertBootSecretOpens(bootSecret, masters.rows);
 }
 
-async function migrate(ownerUrl: string): Promise<void> {
+async function databaseOf(owner: pg.Client): Promise<string> {
+  const { rows } = await owner.query<{ database: string }>("select current_database() as database");
+  return rows[0]?.database ?? "";
+}
+
+/** @param database its own name: of a database that is not there the migrator would make one */
+async function migrate(ownerUrl: string, database: string): Promise<void> {
   const orm = await MikroORM.init({
     entities: [],
     discovery: { warnWhenNoEntities: false },
-    dbName: "from-url",
+    dbName: database,
     ensureDatabase: false,
     extensions: [Migrator],
     logger: () => {},
@@ -95,8 +101,7 @@ async function prepareJobs(owner: pg.Client, ownerUrl: string): Promise<void> {
 }
 
 async function prepareLogin(owner: pg.Client, options: ProvisionOptions): Promise<string> {
-  const { rows } = await owner.query("select current_database() as database");
-  const database: string = rows[0].database;
+  const database = await databaseOf(owner);
   const login = applicationLogin(database, options.bootSecret);
   const name = pg.escapeIdentifier(login.name);
   const exists = await owner.query("select from pg_roles where rolname = $1", [login.name]);
