@@ -3,15 +3,16 @@
  * its owner alone, since the mails carry tokens, and keeps the newest 1000.
  */
 import { randomBytes } from "node:crypto";
-import { access, chmod, constants, mkdir, open, readdir, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { access, chmod, constants, open, readdir, rename, rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { makeFolder } from "../shared/make-folder.ts";
 
 const filesMax = 1_000;
 const abandonedAfterMs = 60_000;
 
 /** Writes the message under its final name only when it is whole and on disk. Answers the file's name. */
 export async function writeEml(folder: string, message: Uint8Array): Promise<string> {
-  await makeFolder(folder);
+  await makeMailFolder(folder);
   const name = `${stamp(Date.now())}-${randomBytes(6).toString("hex")}.eml`;
   const draft = join(folder, `${name}.tmp`);
   const file = await open(draft, "wx", 0o600);
@@ -28,7 +29,7 @@ export async function writeEml(folder: string, message: Uint8Array): Promise<str
 
 export async function isWritable(folder: string): Promise<boolean> {
   try {
-    await makeFolder(folder);
+    await makeMailFolder(folder);
     await access(folder, constants.W_OK | constants.X_OK);
     return true;
   } catch {
@@ -36,8 +37,8 @@ export async function isWritable(folder: string): Promise<boolean> {
   }
 }
 
-async function makeFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+async function makeMailFolder(folder: string): Promise<void> {
+  await makeFolder(resolve(folder), 0o700);
   await chmod(folder, 0o700);
 }
 

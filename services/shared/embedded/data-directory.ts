@@ -6,9 +6,10 @@
 // Hazard: such locks end when the process closes *any* descriptor of the file, so nothing else may open instance.lock.
 
 import { constants } from "node:fs";
-import { access, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { access, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { makeFolder } from "../make-folder.ts";
 import { errorCode, fileError, propertyOf, StartError } from "./start-error.ts";
 
 const lockName = "instance.lock";
@@ -25,7 +26,7 @@ export type DataDirectory = { path: string; release(): Promise<void> };
  */
 export async function openDataDirectory(path: string): Promise<DataDirectory> {
   const folder = resolve(path);
-  await makeFolder(folder);
+  await makeDataFolder(folder);
   const lock = await takeLock(folder);
   const pidFile = join(folder, pidName);
   try {
@@ -44,9 +45,9 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
   };
 }
 
-async function makeFolder(folder: string): Promise<void> {
+async function makeDataFolder(folder: string): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolder(folder, 0o700);
     if (!(await stat(folder)).isDirectory()) throw new StartError(`${folder} is a file, not a folder.`);
     await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
