@@ -19,6 +19,7 @@ const batchBytesMax = 4_000_000;
 const rowsAtFirst = 100;
 /** Below full pace: what a step takes is what a request may have to wait for, in this process and for PostgreSQL's. */
 const stepMsAim = 1;
+const stagesAtOnce = 50;
 /** How long the tenant's keys, and where it stands, are taken from memory. */
 const stretchMsMax = 1_000;
 
@@ -44,50 +45,58 @@ interface Stage {
 export async function walk(of: Walk): Promise<"done" | "later"> {
   const sizes = new BatchSize(of.runtime.config.rotationPacePercent < 100 ? stepMsAim : undefined);
   while (!of.stopped()) {
-    const stage = await nextStage(of);
-    if (stage === undefined)
+    const stages = await nextStages(of);
+    if (stages.length === 0)
       return (await finishRotation(of.runtime, of.rotationId, of.walker)) ? "done" : "later";
-    if (stage.pass === 2 && !stage.settled) return "later";
-    if (!(await stretch(of, stage, sizes))) return "later";
+    for (const stage of stages) {
+      if (of.stopped() || (stage.pass === 2 && !stage.settled)) return "later";
+      if (!(await stretch(of, stage, sizes))) return "later";
+    }
   }
   return "later";
 }
 
-async function nextStage({ rotationId, runtime }: Walk): Promise<Stage | undefined> {
-  return runtime.database.readOne<Stage>(platform, {
-    name: "crypto.next_stage",
+/** Some at a time: each look passes over all that is done already. */
+function nextStages({ rotationId, runtime }: Walk): Promise<Stage[]> {
+  return runtime.database.read<Stage>(platform, {
+    name: "crypto.next_stages",
     text: `select t.tenant_id, t.pass, t.place, t.after_id,
         r.started_at < now() - make_interval(secs => $2) as settled
       from rotation_tenants t join rotations r on r.id = t.rotation_id
-      where t.rotation_id = $1 and t.pass < 3 order by t.pass, t.tenant_id limit 1`,
+      where t.rotation_id = $1 and t.pass < 3 order by t.pass, t.tenant_id limit ${stagesAtOnce}`,
     values: [rotationId, runtime.config.keysHeldSeconds + requestSecondsMax],
   });
 }
 
-/** Steps with the same keys, until the place has no more rows. @returns false when the lease was lost */
+/**
+ * Steps through a tenant's places with the same keys, until its pass is over or they have to be read anew.
+ * @returns false when the lease was lost
+ */
 async function stretch(of: Walk, stage: Stage, sizes: BatchSize): Promise<boolean> {
   const { runtime, rotationId, walker } = of;
-  const { tenant_id: tenantId, place: at, pass } = stage;
-  const place = sealedPlaces[at];
+  const { tenant_id: tenantId, pass } = stage;
   const beganAt = performance.now();
-  if (place === undefined) {
-    await endOfPass(of, stage);
-    await of.rest(performance.now() - beganAt);
-    return true;
-  }
   const keys = await keysOf(runtime, tenantId);
-  for (let afterId = stage.after_id, startedAt = beganAt; ; startedAt = performance.now()) {
-    const cursor = { rotationId, tenantId, walker, place, afterId };
+  let { place: at, after_id: afterId } = stage;
+  for (let startedAt = beganAt; ; startedAt = performance.now()) {
+    const place = sealedPlaces[at];
+    if (place === undefined) {
+      const held = await endOfPass(of, stage);
+      await of.rest(performance.now() - startedAt);
+      return held;
+    }
+    const cursor = { rotationId, tenantId, walker, at, place, afterId };
     const rowsMax = sizes.next;
     const batchAt = performance.now();
     const { held, rows, bytes, lastId } = await walkBatch(runtime.database, keys, cursor, rowsMax);
     if (!held) return false;
     sizes.learn(rows, bytes, performance.now() - batchAt);
-    const isEnd = lastId === undefined || rows < rowsMax;
-    if (isEnd) await move(of, tenantId, { pass, place: at + 1 });
+    if (lastId === undefined || rows < rowsMax) [at, afterId] = [at + 1, 0];
+    else afterId = lastId;
     await of.rest(performance.now() - startedAt);
-    if (isEnd || of.stopped() || performance.now() - beganAt > stretchMsMax) return true;
-    afterId = lastId;
+    // Places without a row to seal are not written down one by one.
+    if (of.stopped() || performance.now() - beganAt > stretchMsMax)
+      return move(of, tenantId, { pass, place: at, afterId });
   }
 }
 
@@ -95,27 +104,39 @@ async function keysOf(runtime: Runtime, tenantId: number): Promise<TenantKeys> {
   return new TenantKeys(tenantId, await readKeys(runtime, tenantId), () => ({ seals: 0 }));
 }
 
-async function endOfPass(of: Walk, { tenant_id: tenantId, pass }: Stage): Promise<void> {
-  if (pass === 1) return move(of, tenantId, { pass: 2, place: 0 });
+/** @returns false when the lease was lost */
+async function endOfPass(of: Walk, { tenant_id: tenantId, pass }: Stage): Promise<boolean> {
+  const beginning = { place: 0, afterId: 0 };
+  if (pass === 1) return move(of, tenantId, { pass: 2, ...beginning });
   const { database, config } = of.runtime;
   const caller = Caller.system("crypto");
   const heldSeconds = config.keysHeldSeconds + requestSecondsMax;
   const retired = await retireDataKeys(database, caller, tenantId, heldSeconds);
   // What still names an old key was written while the second pass was elsewhere: walk again.
-  await move(of, tenantId, retired ? { pass: 3, place: 0 } : { pass: 2, place: 0 });
+  return move(of, tenantId, { pass: retired ? 3 : 2, ...beginning });
 }
 
+/**
+ * Writes down how far a tenant is, and renews the lease. Its commit need not wait for the disk, as a batch's need not.
+ * @returns false when the lease was lost: nothing was written
+ */
 async function move(
-  { rotationId, runtime }: Walk,
+  { rotationId, runtime, walker }: Walk,
   tenantId: number,
-  to: { pass: 1 | 2 | 3; place: number },
-): Promise<void> {
-  await runtime.database.read(platform, {
+  to: { pass: 1 | 2 | 3; place: number; afterId: number },
+): Promise<boolean> {
+  const moved = await runtime.database.readOne<{ held: boolean }>(platform, {
     name: "crypto.move_stage",
-    text: `update rotation_tenants set pass = $3, place = $4, after_id = 0
-      where rotation_id = $1 and tenant_id = $2`,
-    values: [rotationId, tenantId, to.pass, to.place],
+    text: `with held as (
+        update rotations set leased_until = now() + interval '5 seconds'
+        where id = $1 and leased_by = $2::uuid and state = 'running' returning id
+      ), moved as (
+        update rotation_tenants set pass = $4, place = $5, after_id = $6
+        where rotation_id = $1 and tenant_id = $3 and exists (select from held)
+      ) select exists (select from held) as held, set_config('synchronous_commit', 'off', true)`,
+    values: [rotationId, walker, tenantId, to.pass, to.place, to.afterId],
   });
+  return moved?.held === true;
 }
 
 /** As many rows as make a batch of a few MB (a row may be 100 bytes or 100 kB) and, if one is given, of a time. */

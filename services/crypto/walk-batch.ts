@@ -13,6 +13,8 @@ export interface Cursor {
   tenantId: number;
   /** Who walks: writes nothing once another has taken over. */
   walker: string;
+  /** Its number among the places. */
+  at: number;
   place: SealedPlace;
   afterId: number;
 }
@@ -62,7 +64,7 @@ function readBatch(
  */
 async function writeBatch(
   database: Database,
-  { rotationId, tenantId, walker, place }: Cursor,
+  { rotationId, tenantId, walker, at: placeAt, place }: Cursor,
   lastId: number,
   { rows, broken }: Resealed,
 ): Promise<boolean> {
@@ -79,9 +81,10 @@ async function writeBatch(
     broken.map((field) => field.column),
     broken.map((field) => field.keyId),
     broken.map((field) => field.reason),
+    placeAt,
     ...columns.map((_, at) => rows.map((row) => row.fields[at] ?? null)),
   ];
-  const arrays = columns.map((_, at) => `$${12 + at}::bytea[]`).join(", ");
+  const arrays = columns.map((_, at) => `$${13 + at}::bytea[]`).join(", ");
   const [written] = await database.read<{ held: boolean }>(platform, {
     name: `crypto.reseal_${table}`,
     text: `with held as (
@@ -98,7 +101,7 @@ async function writeBatch(
         on conflict (tenant_id, table_name, row_id, column_name) do update
           set key_id = excluded.key_id, reason = excluded.reason, rotation_id = excluded.rotation_id, found_at = now()
       ), moved as (
-        update rotation_tenants set after_id = $4 where rotation_id = $2 and tenant_id = $1 and exists (select from held)
+        update rotation_tenants set place = $12, after_id = $4 where rotation_id = $2 and tenant_id = $1 and exists (select from held)
       ), counted as (
         update rotations set rows_done = rows_done + (select count(*) from done),
           leased_until = now() + interval '5 seconds' where id in (select id from held)

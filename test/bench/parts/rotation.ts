@@ -42,7 +42,6 @@ export async function rotation(stage: Stage): Promise<void> {
   await service.stop();
 }
 
-/** From the call until every row is sealed anew; then waits for the end, which is a matter of the keys' holders. */
 /** From the call until every row is sealed anew; then waits for the end. */
 async function rotateOnce(rotator: Rotator): Promise<number> {
   const answeredMs = await rotator.start();
@@ -56,7 +55,10 @@ async function rewrap(stage: Stage, rotator: Rotator, owner: pg.Client, bootSecr
   const keyring = new TestKeyring(owner, bootSecret);
   for (const { id } of tenants) await keyring.of(id);
   const answeredMs = await rotator.start();
+  const answeredAt = performance.now();
   await rotator.finished();
+  const seconds = (performance.now() - answeredAt) / 1000;
+  say(`from the answer until the old keys of all of them were gone: ${seconds.toFixed(1)} s`);
   const claim = `re-wrapping the keys of ${count} tenants, until the answer`;
   judge({ claim, measured: answeredMs / 1000, sense: "at most", bound: 5, unit: "s" });
 }
