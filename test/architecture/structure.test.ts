@@ -58,6 +58,15 @@ describe("imports", () => {
     );
     expect(crossings).toEqual([]);
   });
+  it("the embedded server stands by itself: a copy of its folder runs from anywhere", () => {
+    const folder = "services/shared/embedded/";
+    const crossings = services
+      .filter(({ path }) => path.startsWith(folder))
+      .flatMap(({ path, imports }) =>
+        imports.filter((to) => !to.startsWith(folder)).map((to) => `${path} → ${to}`),
+      );
+    expect(crossings).toEqual([]);
+  });
   it("what is shared uses Moleculer for its errors, types and hooks only, and defines no service", () => {
     const schemas = services.filter(
       ({ path, text }) => folderOf(path) === "shared" && /createService|ServiceBroker\(/.test(text),

@@ -9,7 +9,7 @@ import { constants } from "node:fs";
 import { access, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { makeFolder } from "../make-folder.ts";
+import { makeFolder } from "./make-folder.ts";
 import { errorCode, fileError, propertyOf, StartError } from "./start-error.ts";
 
 const lockName = "instance.lock";

@@ -2,7 +2,7 @@
 // there that something is missing in it, as /proc does.
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
-import { errorCode } from "./embedded/start-error.ts";
+import { errorCode } from "./start-error.ts";
 
 /** What is there already stays as it is, also if it is no folder. @param folder absolute @throws the system's errors */
 export async function makeFolder(folder: string, mode: number): Promise<void> {
