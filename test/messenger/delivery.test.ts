@@ -12,7 +12,7 @@ let clinic: Awaited<ReturnType<typeof makeClinic>>;
 
 beforeAll(async () => {
   api = await startBotApi();
-  service = await startService(api.settings);
+  service = await startService({ ...api.settings, WEBHOOK_RETRY_SECONDS: "3600,3600" });
   superadmin = await service.signIn("superadmin");
   clinic = await makeClinic(service, superadmin);
   await eventually(async () => (await statusOf(service, superadmin)).messenger === "ok");
@@ -73,6 +73,25 @@ const unlinkReason = async (userId: number): Promise<string | undefined> => {
 };
 
 describe("an event", () => {
+  it("reaches a chat at once, also where webhooks wait before their first try", async () => {
+    const person = await listener("doctor", ["patient.updated"]);
+    const hook = await service.call("POST", "/api/webhooks/register", {
+      token: clinic.token,
+      body: { url: "https://receiver.example/hook", events: ["patient.updated"] },
+    });
+    expect(hook.status).toBe(201);
+    // Either channel's worker may be the one that makes the deliveries of both: often enough, each is.
+    for (let nth = 1; nth <= 12; nth++) {
+      await tell("patient.updated", { patient_id: nth });
+      await eventually(async () => toldOf(person.chatId, "patient.updated").length === nth);
+    }
+    const { rows } = await service.database.owner.query(
+      `select count(*)::integer as waiting from deliveries d join webhooks w on w.tenant_id = d.tenant_id and w.id = d.target_id
+       where w.id = $1 and d.due_at between now() + interval '50 minutes' and now() + interval '80 minutes'`,
+      [hook.body.id],
+    );
+    expect(rows).toEqual([{ waiting: 12 }]);
+  });
   it("reaches those who asked for its kind, each once, with its ids", async () => {
     const [asked, all, other] = [
       await listener("doctor", ["patient.created"]),

@@ -98,13 +98,13 @@ export class DeliveryWorker<Settings> {
   /** Not in every round: looking into an empty queue means walking past all that has just left it. */
   async #lookAround(): Promise<void> {
     this.#lookedAt = performance.now();
-    const { database } = this.#runtime;
+    const { database, config } = this.#runtime;
     const found = this.#mayQueueMore ? undefined : await look(database, this.#channel.name);
     const isQueued = this.#mayQueueMore || found?.queued === true;
-    const firstWait = this.#channel.waitsSeconds[0] ?? 0;
+    const webhookWait = config.webhookRetrySeconds[0] ?? 0;
     this.#mayQueueMore =
       isQueued &&
-      (await fanOut(database, firstWait, (tenantId, error) => {
+      (await fanOut(database, webhookWait, (tenantId, error) => {
         this.#runtime.log.error({ tenantId, err: error }, "a tenant's events wait");
       }));
     if (isQueued || found?.due === true) await this.#held.leaseDue();

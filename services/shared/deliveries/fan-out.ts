@@ -28,19 +28,20 @@ const fanOutText = `with held as (select pg_try_advisory_xact_lock(${lockClass},
       select id, kind, payload, created_at from events where tenant_id = $1 and id = due.event_id offset 0) e
   ), matched as (
     select e.id, e.kind, e.payload, e.created_at, t.id as target_id,
+      make_interval(secs => case t.channel when 'webhook' then $2::float8 else 0 end) as wait,
       row_number() over (partition by t.id order by e.id) as place, count(*) over (partition by t.id) as places
     from told e join delivery_targets t on t.tenant_id = $1 and t.deleted_at is null and t.is_active
       and t.created_at <= e.created_at and t.events && array[e.kind, '*']
     where exists (select from tenants where id = $1 and is_active and deleted_at is null)
   ), bumped as (
     update delivery_targets t set last_seq = t.last_seq + m.places, wakes = t.wakes + 1,
-      next_due_at = least(t.next_due_at, clock_timestamp() + make_interval(secs => $2))
-    from (select distinct target_id, places from matched) m
+      next_due_at = least(t.next_due_at, clock_timestamp() + m.wait)
+    from (select distinct target_id, places, wait from matched) m
     where t.tenant_id = $1 and t.id = m.target_id returning t.id, t.last_seq - m.places as before
   ), made as (
     insert into deliveries (tenant_id, target_id, event_id, seq, kind, payload, occurred_at, due_at)
     select $1, m.target_id, m.id, b.before + m.place, m.kind, m.payload, m.created_at,
-      clock_timestamp() + make_interval(secs => $2)
+      clock_timestamp() + m.wait
     from matched m join bumped b on b.id = m.target_id order by m.id
     on conflict (tenant_id, target_id, event_id) do nothing
   ), gone as (
@@ -53,13 +54,13 @@ export async function holdFanOut(change: Change, tenantId: number): Promise<void
 }
 
 /**
- * @param firstWaitSeconds before a delivery's first try
+ * @param webhookWaitSeconds before a webhook's first try; chats are told at once. Any channel's worker makes them for all.
  * @param failed told when PostgreSQL refuses one tenant's; the others' are made all the same
  * @returns whether there may be more
  */
 export async function fanOut(
   database: Database,
-  firstWaitSeconds: number,
+  webhookWaitSeconds: number,
   failed: (tenantId: number, error: unknown) => void,
 ): Promise<boolean> {
   const tenants = await database.read<{ tenant_id: number }>(platform, {
@@ -75,7 +76,7 @@ export async function fanOut(
         name: "deliveries.fan_out",
         byIndex: true,
         text: fanOutText,
-        values: [tenantId, firstWaitSeconds],
+        values: [tenantId, webhookWaitSeconds],
       });
       if (done?.events === eventsMax) more = true;
     } catch (error) {
