@@ -9,6 +9,7 @@ import { Search } from "./0007-search.ts";
 import { Messenger } from "./0008-messenger.ts";
 import { Identity } from "./0009-identity.ts";
 import { AuditBatches } from "./0010-audit-batches.ts";
+import { Definers } from "./0011-definers.ts";
 
 export const migrations = [
   { name: "0001-foundation", class: Foundation },
@@ -21,4 +22,5 @@ export const migrations = [
   { name: "0008-messenger", class: Messenger },
   { name: "0009-identity", class: Identity },
   { name: "0010-audit-batches", class: AuditBatches },
+  { name: "0011-definers", class: Definers },
 ];

@@ -5,7 +5,7 @@ import type { Call } from "../shared/bus.ts";
 import type { Database } from "../shared/database/database.ts";
 import { Unavailable } from "../shared/errors.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
-import { ownTenant, reachOf } from "../shared/reach.ts";
+import { tenantToActIn } from "../shared/reach.ts";
 import { type AuditRow, auditColumns, toAuditEntry } from "./audit-row.ts";
 import { follows, genesis, type Link } from "./audit.rules.ts";
 
@@ -31,8 +31,7 @@ export const makeUnfinished = (): Unfinished => new LRUCache({ max: 1_000, ttl: 
 const unfinishedOf = perRuntime(makeUnfinished);
 
 export async function verifyAudit(call: Call<{ tenant_id?: number | null | undefined }>): Promise<Verdict> {
-  const tenantId = call.params.tenant_id ?? ownTenant(call.caller) ?? 0;
-  reachOf(call.caller);
+  const tenantId = tenantToActIn(call.caller, call.params.tenant_id) ?? 0;
   return verifyLog(call.db, tenantId, unfinishedOf(call.runtime), msMax);
 }
 

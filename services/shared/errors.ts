@@ -37,6 +37,8 @@ export class Forbidden extends ServiceError {
   }
 }
 
+export const foreignTenant = () => new Forbidden("foreign_tenant", "This tenant is not yours");
+
 /** 404: absent, deleted or another tenant's: the three must stay indistinguishable. */
 export class NotFound extends ServiceError {
   constructor(thing: string) {

@@ -7,8 +7,9 @@ import { type Access, assertAccess, roleOf } from "./access.ts";
 import { tellNodes } from "./bus-link.ts";
 import { Caller } from "./caller.ts";
 import { StartError } from "./embedded/start-error.ts";
-import { Forbidden } from "./errors.ts";
+import { Forbidden, foreignTenant } from "./errors.ts";
 import { translate } from "./failures.ts";
+import { wholeNumber } from "./params/read-scalar.ts";
 import { ProcessHealth } from "./process-health.ts";
 import type { Runtime } from "./runtime.ts";
 
@@ -135,14 +136,9 @@ function guardedEvent(next: EventHandler, name: string, runtime: Runtime): Event
 export function assertOwnTenant(caller: Caller, params: unknown): void {
   if (typeof params !== "object" || params === null || !Object.hasOwn(params, "tenant_id")) return;
   if (roleOf(caller) === "superadmin" || caller.principal.kind !== "user") return;
-  const { tenant_id: given } = params as { tenant_id: unknown };
-  if (given === null || given === undefined) return;
-  const text = typeof given === "string" ? given.trim() : given;
-  // What is no whole number at all is left to validation.
-  const read = text === "" || typeof text === "object" ? Number.NaN : Number(text);
-  if (Number.isInteger(read) && read !== caller.principal.tenantId) {
-    throw new Forbidden("foreign_tenant", "This tenant is not yours");
-  }
+  // Read as validation will read it; what is no whole number at all is left to it.
+  const named = wholeNumber((params as { tenant_id: unknown }).tenant_id);
+  if (named !== undefined && named !== caller.principal.tenantId) throw foreignTenant();
 }
 
 // Moleculer declares this hook as if it answered a promise; it answers the wrapped function.

@@ -3,7 +3,7 @@ import { roleOf } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import type { Database } from "./database/database.ts";
 import { platform, type Scope } from "./database/scope.ts";
-import { Forbidden } from "./errors.ts";
+import { Forbidden, foreignTenant } from "./errors.ts";
 
 /** @returns the caller's tenant, or undefined for operators and the system, who stand above tenants */
 export function ownTenant(caller: Caller): number | undefined {
@@ -16,6 +16,15 @@ export function reachOf(caller: Caller): Scope {
   const tenantId = ownTenant(caller);
   if (tenantId === undefined) throw new Forbidden();
   return { tenantId };
+}
+
+/** @returns the tenant that an administrator acts in: the one that was named, else the own; undefined for an operator who
+ * named none @throws Forbidden when it is beyond the caller's reach */
+export function tenantToActIn(caller: Caller, named: number | null | undefined): number | undefined {
+  const reach = reachOf(caller);
+  const tenantId = named ?? ownTenant(caller);
+  if (reach !== "platform" && reach.tenantId !== tenantId) throw foreignTenant();
+  return tenantId;
 }
 
 /** The scope of a list: the tenant that was asked for, else all that the caller reaches. */

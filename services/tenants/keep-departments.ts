@@ -5,7 +5,7 @@ import type { Change } from "../shared/database/change.ts";
 import { Conflict, Invalid, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
-import { ownTenant, reachOf } from "../shared/reach.ts";
+import { reachOf, tenantToActIn } from "../shared/reach.ts";
 import { DepartmentEntity, type DepartmentRow, toDepartment } from "./department.entity.ts";
 import type { Department, departmentsContract } from "./departments.contract.ts";
 
@@ -37,7 +37,7 @@ export async function createDepartment(
   call: Call<ParamsOf<(typeof departmentsContract)["departments.create"]>>,
 ): Promise<Department> {
   const { name, head_doctor_id: headDoctorId = null } = call.params;
-  const tenantId = call.params.tenant_id ?? ownTenant(call.caller);
+  const tenantId = tenantToActIn(call.caller, call.params.tenant_id);
   if (tenantId === undefined) throw Invalid.body("tenant_id", "an operator has to name the tenant");
   const insert = call.db.change({ tenantId }, call.caller, async (change) => {
     const [tenant] = await change.execute(

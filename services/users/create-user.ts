@@ -8,7 +8,7 @@ import { Conflict, Forbidden, Invalid } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
 import { passwordFault } from "../shared/passwords/password-policy.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
-import { ownTenant } from "../shared/reach.ts";
+import { tenantToActIn } from "../shared/reach.ts";
 import type { Role } from "../shared/roles.ts";
 import { toUser, UserEntity, type UserRow } from "./user.entity.ts";
 import type { User, usersContract } from "./users.contract.ts";
@@ -67,7 +67,7 @@ type Params = ParamsOf<(typeof usersContract)["users.create"]>;
 export async function createUser(call: Call<Params>): Promise<User> {
   const { params, caller } = call;
   const role = roleOf(caller);
-  const tenantId = params.tenant_id ?? ownTenant(caller);
+  const tenantId = tenantToActIn(caller, params.tenant_id);
   if (role === undefined) throw new Forbidden();
   if (tenantId === undefined) throw Invalid.body("tenant_id", "an operator has to name the tenant");
   assertMayGrant({ userId: undefined, role }, params.role);

@@ -123,6 +123,12 @@ describe("tables that are refused", () => {
       "drop materialized view all_users",
       /does not reach through all_users/,
     ],
+    [
+      "a function that may more than its caller, and takes the caller's temporary tables for ours",
+      "create function all_users() returns setof users language sql security definer set search_path = public as 'select * from users'",
+      "drop function all_users()",
+      /taken for ours by all_users/,
+    ],
   ];
   it.each(breaks)("%s", async (_what, breaking, mending, sentence) => {
     await scene.owner.query(breaking);

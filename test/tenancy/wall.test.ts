@@ -1,6 +1,7 @@
 // The second wall, asked directly: as the login that the services use, without any filter of theirs.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
+import { Caller } from "../../services/shared/caller.ts";
 import { platform } from "../../services/shared/database/scope.ts";
 import { type Filled, fillTenant, openScene, platformTables, type Scene, tenantTables } from "./scene.ts";
 
@@ -125,6 +126,14 @@ describe("a raw connection of the application's login", () => {
     },
   );
 
+  it("makes no temporary table, and no trigger of the log's", async () => {
+    await expect(raw.query("create temp table audit_heads (tenant_id integer)")).rejects.toMatchObject({
+      code: "42501",
+    });
+    const { rows } = await raw.query("select has_function_privilege('audit_chain()', 'execute') as may");
+    expect(rows).toEqual([{ may: false }]);
+  });
+
   it("reads nothing by views either", async () => {
     for (const view of ["live_sessions", "sign_in_accounts"]) {
       await expect(raw.query(`select from ${view}`)).rejects.toMatchObject({ code: "42501" });
@@ -175,10 +184,100 @@ describe("the database module", () => {
     }
   });
 
+  it("changes and notes nothing of another tenant's for a caller who is no superadmin", async () => {
+    const { database } = scene.connected;
+    const principal = {
+      kind: "user" as const,
+      userId: ours.doctorId,
+      tenantId: ours.tenantId,
+      role: "admin" as const,
+      departmentId: null,
+      canSeeAllPatients: true,
+      sessionId: crypto.randomUUID(),
+    };
+    const admin = new Caller({ principal, via: "test", requestId: "wall", ip: null, userAgent: null });
+    const beyond = { tenantId: theirs.tenantId };
+    const facts = { tenantId: theirs.tenantId, action: "test.beyond" };
+    const refusal = { code: 403, type: "foreign_tenant" };
+    await expect(database.change(beyond, admin, async () => {})).rejects.toMatchObject(refusal);
+    await expect(
+      database.changeOnce(beyond, admin, { text: "select 1", values: [] }, facts),
+    ).rejects.toMatchObject(refusal);
+    await expect(database.note(admin, facts)).rejects.toMatchObject(refusal);
+  });
+
   it.each(["doctor", "doc"])("finds no foreign user by the search function (%s)", async (word) => {
     const text = "select * from search_user_ids($1, '%' || $1 || '%', null, null, 'id', false, 50, 0)";
     const scope = { tenantId: ours.tenantId };
     const rows = await scene.connected.database.read(scope, { text, values: [word] });
     expect(rows).toEqual([{ found_id: ours.doctorId, total: 1 }]);
+  });
+});
+
+describe("temporary tables, where the login may make them", () => {
+  let raw: pg.Client;
+  const allowTemporary = (statement: string) =>
+    scene.owner.query(`do $$ begin execute format('${statement}', current_database()); end $$`);
+  const heads = async (tenantId: number) =>
+    (await scene.owner.query("select seq, hash from audit_heads where tenant_id = $1", [tenantId])).rows;
+  beforeAll(async () => {
+    await allowTemporary("grant temporary on database %I to records_app");
+    raw = new pg.Client({ connectionString: scene.appUrl });
+    await raw.connect();
+    await raw.query("select set_config('app.tenant_id', $1, false)", [String(ours.tenantId)]);
+    await raw.query(`
+      create temp table audit_heads (tenant_id integer, seq bigint, hash bytea);
+      create temp table audit_entries (like public.audit_entries);
+      create temp table data_keys (like public.audit_heads);
+      create temp table users (like public.audit_heads);
+      grant all on audit_heads, audit_entries, data_keys, users to public;
+      create function pg_temp.act() returns trigger language plpgsql as $$
+        begin raise exception 'ran as %', current_user; end $$;
+      create trigger act before insert or update on audit_heads for each row execute function pg_temp.act()`);
+    await raw.query("alter table audit_heads disable trigger act");
+    await raw.query("insert into audit_heads values ($1, 5000, '\\xab')", [ours.tenantId]);
+    await raw.query("alter table audit_heads enable trigger act");
+  });
+  afterAll(async () => {
+    await raw.end();
+    await allowTemporary("revoke temporary on database %I from records_app");
+  });
+
+  it.each([
+    [
+      "an entry",
+      "insert into public.audit_entries (tenant_id, action, outcome, changes) values ($1, 'test.direct', 'ok', '{}')",
+    ],
+    [
+      "a batch of entries",
+      `select append_entries($1, null, array[null::integer], array['test.batch'], array[null], array[null], array['ok'],
+         array['{}'::json], array[null], array[null], array[null])`,
+    ],
+  ])("%s is chained to the log's own head all the same", async (_what, text) => {
+    const [before] = await heads(ours.tenantId);
+    await raw.query(text, [ours.tenantId]);
+    const [after] = await heads(ours.tenantId);
+    expect(Number(after.seq)).toBe(Number(before.seq) + 1);
+    const { rows } = await scene.owner.query(
+      "select prev_hash, hash from public.audit_entries where tenant_id = $1 order by seq desc limit 1",
+      [ours.tenantId],
+    );
+    expect(rows).toEqual([{ prev_hash: before.hash, hash: after.hash }]);
+    expect((await raw.query("select seq from pg_temp.audit_heads")).rows).toEqual([{ seq: "5000" }]);
+  });
+
+  it("users are found in the table of users", async () => {
+    const { rows } = await raw.query(
+      "select * from search_user_ids('doc', '%doc%', null, null, 'id', false, 50, 0)",
+    );
+    expect(rows).toEqual([{ found_id: ours.doctorId, total: 1 }]);
+  });
+
+  it("a trigger of the log's cannot be put on a table of one's own", async () => {
+    await expect(
+      raw.query(
+        "create trigger chain before insert on pg_temp.audit_entries for each row execute function audit_chain()",
+      ),
+    ).rejects.toMatchObject({ code: "42501" });
   });
 });

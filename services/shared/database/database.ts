@@ -3,7 +3,7 @@
 import type { EntityManager } from "@mikro-orm/postgresql";
 import type pg from "pg";
 import type { Caller } from "../caller.ts";
-import { Unavailable } from "../errors.ts";
+import { foreignTenant, Unavailable } from "../errors.ts";
 import { TenantBatches } from "../tenant-batches.ts";
 import {
   auditedStatement,
@@ -58,11 +58,13 @@ export class Database {
 
   /** Writes the audit entry of something that changed nothing: await it before telling what was read. */
   async note(caller: Caller, facts: AuditFacts): Promise<void> {
+    assertWithin({ tenantId: facts.tenantId }, caller);
     await this.#notes.add(facts.tenantId, entryValues(facts, caller));
   }
 
   /** A change of one statement, with its audit entry, in one round trip; `change` is for all that is more than that. */
   async changeOnce(scope: Scope, caller: Caller, statement: Statement, facts: AuditFacts): Promise<void> {
+    assertWithin(scope, caller);
     await this.read(scope, auditedStatement(statement, facts, caller));
   }
 
@@ -70,9 +72,19 @@ export class Database {
    * Runs `work` in one transaction in `scope`; what it audits and tells is written in the same transaction, last.
    * @param caller recorded as the actor in the audit entries
    */
-  change<T>(scope: Scope, caller: Caller, work: (change: Change) => Promise<T>): Promise<T> {
+  async change<T>(scope: Scope, caller: Caller, work: (change: Change) => Promise<T>): Promise<T> {
+    assertWithin(scope, caller);
     return runChange(this.#parts.entities, scope, caller, work);
   }
+}
+
+/**
+ * Whatever the checks before it have read: who is no superadmin changes no other tenant. What is spelled out as the
+ * platform's stays with who wrote it.
+ */
+function assertWithin(scope: Scope, { principal }: Caller): void {
+  if (scope === "platform" || principal.kind !== "user" || principal.role === "superadmin") return;
+  if (scope.tenantId !== principal.tenantId) throw foreignTenant();
 }
 
 /** Waiting for a connection is bounded by the pool's timeout; running out of it is overload, not a fault of ours. */

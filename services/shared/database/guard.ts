@@ -1,6 +1,7 @@
 // Refuses to serve on a database whose second wall is not standing: the login must own nothing and bypass nothing, nor
 // be able to become someone who does; every table with tenant rows must force row-level security and show this login
-// one tenant's rows by exactly one policy; no view may look past it; and a foreign row must really be invisible.
+// one tenant's rows by exactly one policy; no view may look past it, no function that may more than its caller be led
+// astray; and a foreign row must really be invisible.
 import { StartError } from "../embedded/start-error.ts";
 import type { Database } from "./database.ts";
 import { platform } from "./scope.ts";
@@ -16,6 +17,9 @@ export async function assertTenancyWall(database: Database): Promise<void> {
     throw new StartError(`The policy that shows one tenant's rows is not as it was on ${altered}.`);
   const views = await namesOf(database, ownersViews);
   if (views !== "") throw new StartError(`Row-level security does not reach through ${views}.`);
+  const gullible = await namesOf(database, gullibleFunctions);
+  if (gullible !== "")
+    throw new StartError(`A caller's temporary tables could be taken for ours by ${gullible}.`);
   await assertForeignRowInvisible(database);
 }
 
@@ -58,6 +62,12 @@ const alteredPolicies = `select name from (${tenantTables}) t where (
 /** Such a view reads with its owner's rights. */
 const ownersViews = `select relname as name from pg_class where relnamespace = 'public'::regnamespace
     and (relkind = 'm' or relkind = 'v' and not coalesce(reloptions @> '{security_invoker=true}', false)) order by relname`;
+
+/** A search path that does not name pg_temp has it first. */
+const gullibleFunctions = `select proname as name from pg_proc p where prosecdef and pronamespace = 'public'::regnamespace
+    and not coalesce(proconfig @> array['search_path=pg_catalog, public, pg_temp'], false)
+    and not exists (select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')
+  order by name`;
 
 async function assertForeignRowInvisible(database: Database): Promise<void> {
   const text = "select count(*)::integer as rows from (select from tenants limit 1) sample";

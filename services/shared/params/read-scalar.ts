@@ -47,6 +47,14 @@ function integerFrom(value: unknown): number | "int_type" | "int_parsing" {
   return "int_type";
 }
 
+/** @returns the whole number that a parameter would be read as, be it out of every range; undefined if it is none */
+export function wholeNumber(value: unknown): number | undefined {
+  const number = typeof value === "number" ? value : integerFrom(value);
+  return typeof number === "number" && (Number.isInteger(number) || Math.abs(number) === Infinity)
+    ? number
+    : undefined;
+}
+
 export function readFlag(): Read {
   return (value, failures) => {
     if (typeof value === "boolean") return value;
