@@ -35,7 +35,15 @@ export async function updatePatient(call: Update): Promise<Patient> {
   );
   const plain = { department_id: departmentId, record_number: params.record_number ?? row.record_number };
   const moved = Object.entries(plain).filter(([field, value]) => Reflect.get(row, field) !== value);
-  if (Object.keys(changed).length + moved.length === 0) return toPatient(row, texts);
+  if (Object.keys(changed).length + moved.length === 0) {
+    // Nothing has changed, but the answer tells the patient.
+    await call.db.note(call.caller, {
+      tenantId,
+      action: "patient.read",
+      target: { type: "patient", id: row.id },
+    });
+    return toPatient(row, texts);
+  }
   const sealed = sealPatient(await sealingKeys(call, tenantId), row.id, texts, changed);
   const fields = [...moved.map(([field]) => field), ...Object.keys(changed)];
   const write = writeUpdate(call, fields, { ...Object.fromEntries(moved), ...sealed });

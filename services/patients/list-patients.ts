@@ -10,7 +10,7 @@ import { offsetOf, type Page, toPage } from "../shared/wire.ts";
 import { nameIndex, phoneIndex } from "./blind-indexes.ts";
 import { openPatient, patientColumns, type PatientRow, sealedIn, toListedPatient } from "./patient-row.ts";
 import type { ListedPatient, patientsContract, patientSorts } from "./patients.contract.ts";
-import { endOfPrefix } from "./patients.rules.ts";
+import { endOfPrefix, phoneFault } from "./patients.rules.ts";
 import { seenBy, sightOf, type Sight } from "./sight.ts";
 
 type Params = ParamsOf<(typeof patientsContract)["patients.list"]>;
@@ -67,8 +67,10 @@ function foundBy(keys: TenantKeys, search: string, bind: (value: unknown) => str
   const from = bind(search);
   const until = bind(endOfPrefix(search));
   const name = bind(nameIndex(keys, search));
+  // The digits of what is no phone number are nobody's.
+  const phone = bind(phoneFault(search) === undefined ? phoneIndex(keys, search) : null);
   return `p.record_key >= lower(${from}) and p.record_key < lower(${until})
-    or p.full_name_index = ${name} or p.phone_index = ${bind(phoneIndex(keys, search))}`;
+    or p.full_name_index = ${name} or p.phone_index = ${phone}`;
 }
 
 /** A row that does not open whole hides no other: its fields are null and named. */

@@ -20,6 +20,7 @@ type List = Call<ParamsOf<(typeof patientsContract)["patients.list_records"]>>;
 interface RecordRow extends Omit<PatientRecord, "body"> {
   body: Buffer;
 }
+const ofPatient = "r.tenant_id = patient.tenant_id and r.patient_id = patient.id";
 const recordColumns = "id, patient_id, author_id, kind, body, created_at";
 
 export async function createRecord(call: Create): Promise<PatientRecord> {
@@ -57,8 +58,9 @@ export async function createRecord(call: Create): Promise<PatientRecord> {
 /** Without a patient there is no row at all; with one and no record, the total alone: then `id` is null. */
 type Row = (RecordRow | { id: null }) & { total: number };
 
-/** So many records of a patient are remembered together; of more than that, none. */
+/** So many records of a patient, and so many sealed bytes of theirs, are remembered together; of more than that, none. */
 const rememberedMax = 200;
+const rememberedBytesMax = 225_000;
 
 export async function listRecords(call: List): Promise<Page<ListedRecord>> {
   const sight = sightOf(call);
@@ -89,24 +91,28 @@ function pageOfAll({ params }: List, all: readonly ListedRecord[]): Page<ListedR
   return toPage(sorted.slice(offset, offset + limit), all.length, page, limit);
 }
 
-/** One statement, so that the stamp is that of these very records. */
+/** One statement, so that the stamp is that of these very records. What is too much is measured, but not read. */
 async function loadRecords(
   call: Call<unknown>,
   { tenantId, patientId }: Place,
 ): Promise<Remembered<ListedRecord[]> | undefined> {
-  const found = await call.db.read<{ stamp: string } & (RecordRow | { id: null })>(
+  const found = await call.db.read<{ stamp: string; fits: boolean } & (RecordRow | { id: null })>(
     { tenantId },
     {
       name: "patient_records.load",
-      text: `select patient.stamp, r.* from (select p.tenant_id, p.id, p.stamp from patients p
+      text: `select patient.stamp, size.fits, r.* from (select p.tenant_id, p.id, p.stamp from patients p
           where p.tenant_id = $1 and p.id = $2 and p.deleted_at is null) patient
-        left join lateral (select ${recordColumns} from patient_records r where r.tenant_id = patient.tenant_id
-          and r.patient_id = patient.id order by id limit ${rememberedMax + 1}) r on true`,
+        cross join lateral (
+          select count(*) <= ${rememberedMax} and coalesce(sum(octet_length(body)), 0) <= ${rememberedBytesMax} as fits
+          from (select body from patient_records r where ${ofPatient} order by id limit ${rememberedMax + 1}) counted) size
+        left join lateral (select ${recordColumns} from patient_records r where size.fits and ${ofPatient}
+          order by id limit ${rememberedMax}) r on true`,
       values: [tenantId, patientId],
     },
   );
   const [first] = found;
-  if (first === undefined || found.length > rememberedMax) return undefined;
+  if (first === undefined) return undefined;
+  if (!first.fits) return { stamp: first.stamp, content: null };
   const rows = found.flatMap((row) => (row.id === null ? [] : [row]));
   const content = await openRecords(call, tenantId, rows);
   return content.some(({ body }) => body === null) ? undefined : { stamp: first.stamp, content };
@@ -119,10 +125,9 @@ async function listAnew(call: List, sight: Sight): Promise<Page<ListedRecord>> {
   const { values, bind } = binder();
   const seen = `${seenBy(sight, bind)} and p.id = ${bind(patientId)}`;
   const sort = by === "id" ? "" : `created_at ${order}, `;
-  const of = "r.tenant_id = patient.tenant_id and r.patient_id = patient.id";
   const text = `select total.total, r.* from (select p.tenant_id, p.id from patients p where ${seen}) patient
-    cross join lateral (select count(*)::integer as total from patient_records r where ${of}) total
-    left join lateral (select ${recordColumns} from patient_records r where ${of}
+    cross join lateral (select count(*)::integer as total from patient_records r where ${ofPatient}) total
+    left join lateral (select ${recordColumns} from patient_records r where ${ofPatient}
       order by ${sort}id ${order} limit ${bind(limit)} offset ${bind(offset)}) r on true`;
   const found = await call.db.read<Row>({ tenantId }, { name: preparedName(text), text, values });
   const [first] = found;

@@ -54,6 +54,7 @@ export async function readRemembered<T>(
     const known = await remember(call, place, load);
     if (known === undefined) return undefined;
     const { stamp, content } = known;
+    if (content === null) return undefined;
     const reading = {
       patientId: place.patientId,
       stamp,

@@ -4,17 +4,25 @@ import type { Call } from "../shared/bus.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { openingKeys, sealingKeys } from "../shared/sealing/ask-keys.ts";
 import { SealBroken } from "../shared/sealing/seal-broken.ts";
-import { CacheDoor, type CachedValue, type Place } from "./cache-door.ts";
+import { CacheDoor, type CachedValue, type Part, type Place } from "./cache-door.ts";
 
 export interface Remembered<T> {
   stamp: string;
-  content: T;
+  /** null: what is there is too much to be remembered; that is remembered instead. */
+  content: T | null;
   /** From the cache. */
   taken?: boolean;
 }
 
 /** As `cache.put` takes it at most. */
 const sealedCharsMax = 400_000;
+
+/**
+ * What a value is sealed for. To be raised with every change of what is remembered: nodes of two versions, side by side
+ * during an upgrade, then do not take each other's values for their own.
+ */
+const shape = 1;
+const nameOf = (part: Part) => `memory.${part}.${shape}` as const;
 
 const partsOf = perRuntime(({ config }) => ({
   door: new CacheDoor(config),
@@ -57,13 +65,16 @@ export function forget(
   partsOf(call.runtime).door.drop(call, place, stamp, taken);
 }
 
+/** @returns undefined when it is too much to be remembered */
 export async function sealForMemory(
   call: Call<unknown>,
   { tenantId, patientId, part }: Place,
   { stamp, content }: Remembered<unknown>,
 ): Promise<CachedValue | undefined> {
+  const text = JSON.stringify(content);
+  if (text.length > sealedCharsMax) return undefined;
   const keys = await sealingKeys(call, tenantId);
-  const sealed = keys.sealApart(`memory.${part}`, patientId, JSON.stringify(content)).toString("base64");
+  const sealed = keys.sealApart(nameOf(part), patientId, text).toString("base64");
   return sealed.length > sealedCharsMax ? undefined : { stamp, sealed };
 }
 
@@ -74,7 +85,9 @@ async function loadAndPut<T>(
 ): Promise<Remembered<T> | undefined> {
   const loaded = await load();
   if (loaded === undefined) return undefined;
-  const value = await sealForMemory(call, place, loaded);
+  const value =
+    (await sealForMemory(call, place, loaded)) ??
+    (await sealForMemory(call, place, { ...loaded, content: null }));
   if (value !== undefined) partsOf(call.runtime).door.put(call, place, value);
   return loaded;
 }
@@ -89,7 +102,7 @@ async function openTaken<T>(
   const keys = await openingKeys(call, tenantId, [bytes]);
   try {
     // Sealed by this service for this very part.
-    const content = JSON.parse(keys.openApart(`memory.${part}`, patientId, bytes)) as T;
+    const content = JSON.parse(keys.openApart(nameOf(part), patientId, bytes)) as T | null;
     return { stamp, content, taken: true };
   } catch (error) {
     if (!(error instanceof SealBroken)) throw error;

@@ -85,6 +85,26 @@ describe("reading", () => {
     expect([body.total, body.items[0].unreadable]).toEqual([201, ["body"]]);
   });
 
+  it("that records are too long to be remembered is remembered, so they are not read in vain each time", async () => {
+    const { id } = await create();
+    const write = (text: string) =>
+      service.call("POST", `/api/patients/${id}/records`, {
+        token: clinic.doctor,
+        body: { kind: "scan", body: text },
+      });
+    for (let nth = 1; nth <= 24; nth++) expect((await write(`${nth % 9}`.repeat(10_000))).status).toBe(201);
+    const before = await stats(clinic.admin);
+    for (let nth = 0; nth < 3; nth++) {
+      const { body } = await list(id, "limit=1&sort_order=desc");
+      expect([body.total, body.items[0].body]).toEqual([24, "6".repeat(10_000)]);
+    }
+    const after = await stats(clinic.admin);
+    expect(after.bytes - before.bytes).toBeLessThan(2_000);
+    expect([after.misses - before.misses, after.hits - before.hits]).toEqual([1, 2]);
+    expect((await write("short")).status).toBe(201);
+    expect((await list(id, "limit=1&sort_order=desc")).body.items[0].body).toBe("short");
+  });
+
   it.each([
     ["notes", "update patients set notes = identity where id = $1"],
     ["an identity", "update patients set identity = substr(identity, 1, 40) where id = $1"],

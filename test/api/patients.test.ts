@@ -183,13 +183,15 @@ describe("200", () => {
     expect((await get(patient.id)).body).toMatchObject({ full_name: "Ada King", phone: null, version: 2 });
   });
 
-  it("a change that changes nothing leaves no version, entry or event", async () => {
+  it("a change that changes nothing is a reading: an entry, but no version and no event", async () => {
     const patient = await made({ ...texts, department_id: ward.id });
     for (const body of [{}, texts, { department_id: ward.id, record_number: patient.record_number }]) {
       const trace = await traceOf(service, async () => {
         expect((await put(patient.id, { version: 1, ...body })).body).toEqual(patient);
       });
-      expect(trace).toEqual({ entries: [], events: [] });
+      const target = { target_type: "patient", target_id: String(patient.id) };
+      expect(trace.events).toEqual([]);
+      expect(trace.entries).toMatchObject([{ action: "patient.read", outcome: "ok", ...target }]);
     }
   });
 
@@ -292,6 +294,7 @@ describe("the list", () => {
     ["not a part of a name", "Zoë", []],
     ["a whole phone number, however written", "(030) 12345", ["B-2"]],
     ["not a part of one", "030", []],
+    ["no phone number by the digits of other texts", "X-03012345", []],
     ["nothing by SQL", "' or 1=1 --", []],
     ["everything by nothing", "  ", numbers],
   ])("finds %s", async (_what, search, found) => {
