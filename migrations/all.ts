@@ -10,6 +10,7 @@ import { Messenger } from "./0008-messenger.ts";
 import { Identity } from "./0009-identity.ts";
 import { AuditBatches } from "./0010-audit-batches.ts";
 import { Definers } from "./0011-definers.ts";
+import { Walk } from "./0012-walk.ts";
 
 export const migrations = [
   { name: "0001-foundation", class: Foundation },
@@ -23,4 +24,5 @@ export const migrations = [
   { name: "0009-identity", class: Identity },
   { name: "0010-audit-batches", class: AuditBatches },
   { name: "0011-definers", class: Definers },
+  { name: "0012-walk", class: Walk },
 ];

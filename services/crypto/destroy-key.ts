@@ -16,6 +16,9 @@ export function destroyKey(call: Call<{ key_id: number }>): Promise<void> {
   const { key_id: id } = call.params;
   const heldSeconds = call.runtime.config.keysHeldSeconds + requestSecondsMax;
   return call.db.change(platform, call.caller, async (change) => {
+    const [running] = await change.execute("select from rotations where state = 'running'");
+    if (running !== undefined)
+      throw new Conflict("rotation_running", "A rotation is under way: it ends the keys itself");
     const [key] = await change.execute<Row>(
       `select tenant_id, purpose, state, demoted_at < now() - make_interval(secs => ?) as let_go
        from data_keys where id = ? for update`,

@@ -12,7 +12,7 @@ interface Finished {
   rows_done: number;
 }
 
-/** @param walker who holds the lease; @returns false when another worker has it */
+/** @param walker who holds the lease; @returns false when another worker has it, or a tenant is still to be walked */
 export function finishRotation(
   { database, log }: Pick<Runtime, "database" | "log">,
   rotationId: number,
@@ -24,6 +24,7 @@ export function finishRotation(
     const [finished] = await change.execute<Finished>(
       `update rotations set state = 'finished', finished_at = now(), rows_total = rows_done
        where id = ? and leased_by = ? and state = 'running'
+         and not exists (select from rotation_tenants t where t.rotation_id = rotations.id and t.pass < 3)
        returning master_version, previous_version, rows_done::integer`,
       [rotationId, walker],
     );

@@ -6,6 +6,9 @@ import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import { keyIdBytes, names, sealedPlaces } from "./sealed-columns.ts";
 
+/** To look through all rows of a tenant. */
+const countMsMax = 600_000;
+
 export interface KeyNeeds {
   /** Rows that name the key, by table. */
   rows: Record<string, number>;
@@ -48,6 +51,8 @@ export function retireDataKeys(
   heldSeconds: number,
 ): Promise<boolean> {
   return database.change(platform, caller, async (change) => {
+    // Whoever calls waits for a tenant of millions of rows too, and keeps its lease meanwhile.
+    await change.execute(`select set_config('statement_timeout', '${countMsMax}', true)`);
     // Alone with each key: whoever writes a row under it holds it shared until its transaction ends.
     const old = await change.execute<{ id: number }>(
       `select id from data_keys where tenant_id = ? and purpose = 'field' and state = 'decrypt_only'
@@ -66,7 +71,7 @@ export function retireDataKeys(
 }
 
 /** A field that was written anew, or whose row is gone, is not in quarantine any more. */
-async function forgetMended(change: Change, tenantId: number): Promise<void> {
+export async function forgetMended(change: Change, tenantId: number): Promise<void> {
   const some = await change.execute("select from quarantined_fields where tenant_id = ? limit 1", [tenantId]);
   if (some.length === 0) return;
   for (const { table, tenant, id, columns } of sealedPlaces) {
@@ -74,8 +79,8 @@ async function forgetMended(change: Change, tenantId: number): Promise<void> {
       await change.execute(
         `delete from quarantined_fields q where q.tenant_id = ? and q.table_name = ? and q.column_name = ?
            and not exists (select from ${table} t where t.${tenant} = q.tenant_id and t.${id} = q.row_id
-             and case when q.key_id is null then length(t.${column}) < 33 or get_byte(t.${column}, 0) <> 1
-               else substring(t.${column} from 2 for 4) = int4send(q.key_id::integer) end)`,
+             and case when q.key_id is null then length(t.${column}) < 5
+               else substring(t.${column} from 2 for 4) = substring(int8send(q.key_id) from 5) end)`,
         [tenantId, table, column],
       );
     }

@@ -4,6 +4,7 @@ import { platform } from "../shared/database/scope.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { toIso } from "../shared/wire.ts";
 import type { cryptoContract } from "./crypto.contract.ts";
+import { requestSecondsMax } from "./rotation-walk.ts";
 
 type Status = ValueOf<(typeof cryptoContract)["crypto.status"]["result"]>;
 
@@ -24,15 +25,18 @@ interface Row {
   tenants_left: number;
   started_at: string;
   finished_at: string | null;
-  seconds: number;
+  walked_seconds: number;
+  /** Until every process has let go of the old keys. */
+  held_seconds: number | null;
 }
 
-const statusStatement = {
+const statusStatement = (heldSeconds: number) => ({
   name: "crypto.status",
   text: `select m.version as key_version, keys.keys, q.count as quarantined_count, q.first as quarantined,
       r.id, r.previous_version, r.state, r.rewrapped, r.rows_total::float8, r.rows_done::float8, r.tenants_total,
       (select count(*)::integer from rotation_tenants t where t.rotation_id = r.id and t.pass < 3) as tenants_left,
-      r.started_at, r.finished_at, extract(epoch from coalesce(r.finished_at, now()) - r.started_at)::float8 as seconds
+      r.started_at, r.finished_at, r.walked_ms::float8 / 1000 as walked_seconds,
+      extract(epoch from r.seen_at - now())::float8 + $1 as held_seconds
     from master_keys m
     cross join (select json_build_object(
         'primary', count(*) filter (where state = 'primary'),
@@ -44,11 +48,12 @@ const statusStatement = {
         limit ${quarantinedShown}) f) as first from quarantined_fields) q
     left join lateral (select * from rotations order by id desc limit 1) r on true
     where m.state = 'primary'`,
-  values: [],
-};
+  values: [heldSeconds],
+});
 
 export async function rotationStatus(call: Call<unknown>): Promise<Status> {
-  const row = await call.db.readOne<Row>(platform, statusStatement);
+  const heldSeconds = call.runtime.config.keysHeldSeconds + requestSecondsMax;
+  const row = await call.db.readOne<Row>(platform, statusStatement(heldSeconds));
   if (row === undefined) throw new Error("there is no primary master key");
   const { key_version, keys } = row;
   const quarantined = { count: row.quarantined_count, first: row.quarantined ?? [] };
@@ -56,8 +61,7 @@ export async function rotationStatus(call: Call<unknown>): Promise<Status> {
 }
 
 function toRotation(row: Row): Status["rotation"] {
-  const rate = row.seconds > 0 ? row.rows_done / row.seconds : 0;
-  const left = Math.max(0, row.rows_total - row.rows_done);
+  const rate = row.walked_seconds > 0 ? row.rows_done / row.walked_seconds : 0;
   return {
     job_id: String(row.id),
     status: row.state,
@@ -67,10 +71,17 @@ function toRotation(row: Row): Status["rotation"] {
     rows_total: row.rows_total,
     rows_done: row.rows_done,
     rows_per_second: Math.round(rate),
-    eta_seconds: row.state === "finished" || rate === 0 ? null : Math.ceil(left / rate),
+    eta_seconds: row.state === "finished" ? null : etaOf(row, rate),
     tenants_total: row.tenants_total,
     tenants_done: row.tenants_total - row.tenants_left,
     started_at: toIso(row.started_at),
     finished_at: row.finished_at === null ? null : toIso(row.finished_at),
   };
+}
+
+/** Both have to be over: the sealing, and the time for which processes may hold the old keys. */
+function etaOf({ rows_total: total, rows_done: done, held_seconds: held }: Row, rate: number): number | null {
+  const left = Math.max(0, total - done);
+  if (held === null || (left > 0 && rate === 0)) return null;
+  return Math.ceil(Math.max(0, held, left === 0 ? 0 : left / rate));
 }

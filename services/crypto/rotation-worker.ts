@@ -4,16 +4,22 @@ import { randomUUID } from "node:crypto";
 import { platform } from "../shared/database/scope.ts";
 import { pause } from "../shared/pause.ts";
 import type { Runtime } from "../shared/runtime.ts";
-import { walk } from "./rotation-walk.ts";
+import { RotationTroubles } from "./rotation-troubles.ts";
+import { requestSecondsMax, walk } from "./rotation-walk.ts";
+import { sweepKeys } from "./sweep-keys.ts";
 
 const lookEveryMs = 1_000;
 const restMsMax = 2_000;
+/** In times that processes hold keys: by default ten minutes. */
+const holdsPerSweep = 10;
 
 export class RotationWorker {
   readonly #runtime: Runtime;
   readonly #id = randomUUID();
   readonly #ending = new AbortController();
+  readonly #troubles = new RotationTroubles();
   #loop: Promise<void> | undefined;
+  #sweptAt = performance.now();
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
@@ -44,7 +50,11 @@ export class RotationWorker {
 
   async #walkOnce(): Promise<"done" | "later"> {
     const rotationId = await this.#lease();
-    if (rotationId === undefined) return "later";
+    if (rotationId === undefined) {
+      this.#troubles.clear();
+      await this.#sweepNowAndThen();
+      return "later";
+    }
     const share = this.#runtime.config.rotationPacePercent / 100;
     return walk({
       rotationId,
@@ -52,14 +62,25 @@ export class RotationWorker {
       runtime: this.#runtime,
       rest: (workedMs) => this.#sleep(Math.min(restMsMax, workedMs * (1 / share - 1))),
       stopped: () => this.#ending.signal.aborted,
+      troubles: this.#troubles,
     });
+  }
+
+  async #sweepNowAndThen(): Promise<void> {
+    const { keysHeldSeconds } = this.#runtime.config;
+    if (performance.now() - this.#sweptAt < keysHeldSeconds * holdsPerSweep * 1_000) return;
+    this.#sweptAt = performance.now();
+    await sweepKeys(this.#runtime, keysHeldSeconds + requestSecondsMax);
   }
 
   async #lease(): Promise<number | undefined> {
     const taken = await this.#runtime.database.readOne<{ id: number }>(platform, {
       name: "crypto.lease",
-      text: `update rotations set leased_by = $1::uuid, leased_until = now() + interval '5 seconds'
-        where state = 'running' and (leased_by = $1::uuid or leased_until < now()) returning id`,
+      // A lease far ahead was taken before the clock was set back.
+      text: `update rotations set leased_by = $1::uuid, leased_until = now() + interval '5 seconds',
+          seen_at = coalesce(seen_at, clock_timestamp())
+        where state = 'running' and (leased_by = $1::uuid or leased_until < now() or leased_until > now() + interval '1 minute')
+        returning id`,
       values: [this.#id],
     });
     return taken?.id;

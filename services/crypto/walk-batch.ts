@@ -8,6 +8,9 @@ import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 import { resealRows, type Resealed, type SealedRow } from "./reseal-rows.ts";
 import { keyIdBytes, namesOther, type SealedPlace } from "./sealed-columns.ts";
 
+/** Ids are integers. */
+const idMax = 2_147_483_647;
+
 export interface Cursor {
   rotationId: number;
   tenantId: number;
@@ -19,9 +22,16 @@ export interface Cursor {
   afterId: number;
 }
 
+export interface BatchBounds {
+  /** Rows to be sealed anew. */
+  rowsMax: number;
+  /** Rows to be looked at: no statement takes longer because few of them have to be sealed anew. */
+  looksMax: number;
+}
+
 export interface BatchOutcome {
-  /** The last row's id; undefined when there was none left. */
-  lastId: number | undefined;
+  /** Of the row to go on after; undefined at the end of the place. */
+  next: number | undefined;
   bytes: number;
   rows: number;
   /** False when the lease was lost: nothing was written. */
@@ -32,30 +42,37 @@ export async function walkBatch(
   database: Database,
   keys: TenantKeys,
   cursor: Cursor,
-  rowsMax: number,
+  bounds: BatchBounds,
 ): Promise<BatchOutcome> {
-  const rows = await readBatch(database, keys, cursor, rowsMax);
+  const { rows, edge } = await readBatch(database, keys, cursor, bounds);
   const lastId = rows.at(-1)?.id;
-  if (lastId === undefined) return { lastId, bytes: 0, rows: 0, held: true };
+  if (lastId === undefined) return { next: edge, bytes: 0, rows: 0, held: true };
   const resealed = await resealRows(keys, cursor.place, rows);
   const held = await writeBatch(database, cursor, lastId, resealed);
   const bytes = rows.reduce((sum, row) => sum + bytesOf(row, cursor.place), 0);
-  return { lastId, bytes, rows: rows.length, held };
+  return { next: rows.length < bounds.rowsMax ? edge : lastId, bytes, rows: rows.length, held };
 }
 
-function readBatch(
+/** The edge is the last row that was looked at, undefined if there are no more. */
+async function readBatch(
   database: Database,
   keys: TenantKeys,
   { tenantId, place, afterId }: Cursor,
-  rowsMax: number,
-): Promise<SealedRow[]> {
-  return database.read<SealedRow>(platform, {
-    name: `crypto.walk_${place.table}`,
-    text: `select ${place.id} as id, xmin::text as row_version, ${place.columns.join(", ")} from ${place.table}
-      where ${place.tenant} = $1 and ${place.id} > $2 and (${namesOther(place, "$3::bytea")})
-      order by ${place.tenant}, ${place.id} limit $4`,
-    values: [tenantId, afterId, keyIdBytes(keys.fieldKeyId), rowsMax],
+  { rowsMax, looksMax }: BatchBounds,
+): Promise<{ rows: SealedRow[]; edge: number | undefined }> {
+  const { table, tenant, id, columns } = place;
+  const ahead = `from ${table} where ${tenant} = $1 and ${id} > $2`;
+  const order = `order by ${tenant}, ${id}`;
+  const found = await database.read<{ edge: number | null } & (SealedRow | { id: null })>(platform, {
+    name: `crypto.walk_${table}`,
+    byIndex: true,
+    text: `select edge.edge, r.* from (select (select ${id} ${ahead} ${order} offset $5 limit 1) as edge) edge
+      left join lateral (select ${id} as id, xmin::text as row_version, ${columns.join(", ")} ${ahead}
+        and ${id} <= coalesce(edge.edge, ${idMax}) and (${namesOther(place, "$3::bytea")}) ${order} limit $4) r on true`,
+    values: [tenantId, afterId, keyIdBytes(keys.fieldKeyId), rowsMax, looksMax],
   });
+  const rows = found.flatMap((row) => (row.id === null ? [] : [row]));
+  return { rows, edge: found[0]?.edge ?? undefined };
 }
 
 /**

@@ -1,0 +1,41 @@
+// The end of old keys between two rotations: a field that did not open was written anew, or its row is gone, and nothing
+// names its key any more.
+import { Caller } from "../shared/caller.ts";
+import { platform } from "../shared/database/scope.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import { holdMasterKeys } from "./master-keys.ts";
+import { forgetMended, retireDataKeys, retireMasterKeys } from "./retire-keys.ts";
+
+const tenantsMax = 1_000;
+
+/** Does nothing while a rotation is under way: it ends the keys itself. @param heldSeconds as `retireDataKeys` takes it */
+export async function sweepKeys({ database, log }: Runtime, heldSeconds: number): Promise<void> {
+  const caller = Caller.system("crypto");
+  const tenantsOf = async (name: string, text: string, values: unknown[]): Promise<number[]> => {
+    const rows = await database.read<{ tenant_id: number }>(platform, { name, text, values });
+    return rows.map(({ tenant_id: tenantId }) => tenantId);
+  };
+  const still = "not exists (select from rotations where state = 'running')";
+  const quarantined = await tenantsOf(
+    "crypto.quarantined_tenants",
+    `select distinct tenant_id from quarantined_fields where ${still} order by tenant_id limit ${tenantsMax}`,
+    [],
+  );
+  for (const tenantId of quarantined)
+    await database.change(platform, caller, (change) => forgetMended(change, tenantId));
+  const unneeded = await tenantsOf(
+    "crypto.swept_tenants",
+    `select distinct tenant_id from data_keys k where ${still} and purpose = 'field' and state = 'decrypt_only'
+       and demoted_at < now() - make_interval(secs => $1)
+       and not exists (select from quarantined_fields q where q.tenant_id = k.tenant_id and q.key_id = k.id)
+     order by tenant_id limit ${tenantsMax}`,
+    [heldSeconds],
+  );
+  if (unneeded.length === 0) return;
+  for (const tenantId of unneeded) await retireDataKeys(database, caller, tenantId, heldSeconds);
+  await database.change(platform, caller, async (change) => {
+    await holdMasterKeys(change, "alone");
+    const versions = await retireMasterKeys(change);
+    if (versions.length > 0) log.info({ versions }, "master keys that nothing needs are destroyed");
+  });
+}
