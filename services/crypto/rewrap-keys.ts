@@ -1,8 +1,12 @@
 // Phase 1 of a rotation, inside its one transaction: every data key is wrapped anew by the new master key, and every
-// tenant gets a new key to seal with. In pages, so that memory stays flat however many tenants there are.
+// tenant gets a new key to seal with. In pages, so that memory stays flat however many tenants there are. A data key that
+// does not open stops nobody's rotation: it stays as it is, and so does the master key that wraps it.
 import { randomBytes, type KeyObject } from "node:crypto";
 import type { Change } from "../shared/database/change.ts";
+import { Unavailable } from "../shared/errors.ts";
+import type { Runtime } from "../shared/runtime.ts";
 import {
+  ifItOpens,
   keyBytes,
   type KeyPurpose,
   unwrapDataKey,
@@ -11,6 +15,8 @@ import {
 } from "../shared/sealing/wrapping.ts";
 
 const pageMax = 2_000;
+/** So many keys that do not open are named one by one. */
+const namedMax = 100;
 
 export interface MasterKey {
   version: number;
@@ -26,10 +32,20 @@ interface DataKeyRow {
   master: Buffer;
 }
 
-/** @returns how many data keys were wrapped anew */
-export async function rewrapDataKeys(change: Change, bootSecret: string, fresh: MasterKey): Promise<number> {
+/**
+ * @param log told of keys that do not open; the walk's questions for keys tell of them too
+ * @returns how many data keys were wrapped anew
+ * @throws Unavailable when a master key does not open: then BOOT_SECRET is not the one, and nothing may be written
+ */
+export async function rewrapDataKeys(
+  change: Change,
+  bootSecret: string,
+  fresh: MasterKey,
+  log?: Pick<Runtime["log"], "error">,
+): Promise<number> {
   const masters = new Map<number, KeyObject>();
   let rewrapped = 0;
+  let broken = 0;
   for (let after = 0; ; ) {
     const page = await change.execute<DataKeyRow>(
       `select d.id, d.tenant_id, d.purpose, d.wrapped, m.version, m.wrapped as master
@@ -37,24 +53,49 @@ export async function rewrapDataKeys(change: Change, bootSecret: string, fresh: 
        where d.state <> 'destroyed' and d.id > ? order by d.id limit ${pageMax}`,
       [after],
     );
-    if (page.length === 0) return rewrapped;
-    const anew = page.map(({ id, tenant_id: tenantId, purpose, wrapped, version, master }) => {
-      const known = masters.get(version) ?? unwrapMasterKey(bootSecret, version, master);
-      masters.set(version, known);
-      const name = { id, tenantId, purpose };
-      const key = unwrapDataKey(known, name, wrapped);
-      const again = wrapDataKey(fresh.key, name, key);
-      key.fill(0);
-      return { id, wrapped: again.toString("hex") };
-    });
+    if (page.length === 0) break;
+    const anew: { id: number; wrapped: string }[] = [];
+    for (const row of page) {
+      const known = masters.get(row.version) ?? openMasterKey(bootSecret, row);
+      masters.set(row.version, known);
+      const again = wrapAgain(known, fresh, row);
+      if (again !== undefined) anew.push({ id: row.id, wrapped: again.toString("hex") });
+      else if (++broken <= namedMax)
+        log?.error(
+          { tenantId: row.tenant_id, keyId: row.id },
+          "a key that does not open is not wrapped anew",
+        );
+    }
     await change.execute(
       `update data_keys d set wrapped = decode(u.wrapped, 'hex'), master_version = ?
        from json_to_recordset(?::json) as u (id integer, wrapped text) where d.id = u.id`,
       [fresh.version, JSON.stringify(anew)],
     );
-    rewrapped += page.length;
+    rewrapped += anew.length;
     after = page.at(-1)?.id ?? Number.POSITIVE_INFINITY;
   }
+  if (broken > 0) log?.error({ broken, rewrapped }, "keys that do not open stay under their old master key");
+  return rewrapped;
+}
+
+function openMasterKey(bootSecret: string, { version, master }: DataKeyRow): KeyObject {
+  const key = ifItOpens(() => unwrapMasterKey(bootSecret, version, master));
+  if (key === undefined) throw new Unavailable("keys_unreadable", `Master key ${version} cannot be opened`);
+  return key;
+}
+
+/** @returns undefined when the data key does not open */
+function wrapAgain(
+  master: KeyObject,
+  fresh: MasterKey,
+  { id, tenant_id: tenantId, purpose, wrapped }: DataKeyRow,
+): Buffer | undefined {
+  const name = { id, tenantId, purpose };
+  const key = ifItOpens(() => unwrapDataKey(master, name, wrapped));
+  if (key === undefined) return undefined;
+  const again = wrapDataKey(fresh.key, name, key);
+  key.fill(0);
+  return again;
 }
 
 /** Every tenant that has sealed anything gets a new key; the one before it only opens from now on. */

@@ -7,9 +7,9 @@ import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import { NotFound, Unavailable } from "../shared/errors.ts";
 import type { Runtime } from "../shared/runtime.ts";
-import { SealBroken } from "../shared/sealing/seal-broken.ts";
 import type { KeyOnWire } from "../shared/sealing/tenant-keys.ts";
 import {
+  ifItOpens,
   keyBytes,
   type KeyPurpose,
   unwrapDataKey,
@@ -44,7 +44,7 @@ export async function tenantKeys(call: Asked): Promise<{ keys: KeyOnWire[] }> {
   return { keys: await readKeys(call.runtime, tenantId) };
 }
 
-/** A tenant's keys as they are now, unwrapped; none is made. */
+/** A tenant's keys as they are now, unwrapped; none is made. @throws Unavailable when one that seals or finds is broken */
 export async function readKeys(runtime: Runtime, tenantId: number): Promise<KeyOnWire[]> {
   return unwrapAll(runtime, tenantId, await readRows(runtime.database, tenantId));
 }
@@ -60,18 +60,22 @@ function readRows(database: Database, tenantId: number): Promise<Row[]> {
   });
 }
 
+/** A broken key that only opens is left out: what it sealed is lost (reason `key`), the tenant's other texts are not. */
 function unwrapAll({ secrets, log }: Runtime, tenantId: number, rows: readonly Row[]): KeyOnWire[] {
   const { boot } = secrets;
-  try {
-    return rows.map(({ id, purpose, state, wrapped, master_version: version, master_wrapped: master }) => {
-      const key = unwrapDataKey(unwrapMasterKey(boot, version, master), { tenantId, purpose, id }, wrapped);
-      return { id, purpose, state, key: key.toString("base64") };
-    });
-  } catch (error) {
-    if (!(error instanceof SealBroken)) throw error;
-    log.error({ tenantId, err: error }, "a tenant's keys cannot be unwrapped");
-    throw new Unavailable("keys_unreadable", "The keys of this tenant cannot be opened");
+  const keys: KeyOnWire[] = [];
+  for (const { id, purpose, state, wrapped, master_version: version, master_wrapped: master } of rows) {
+    const name = { tenantId, purpose, id };
+    const key = ifItOpens(() => unwrapDataKey(unwrapMasterKey(boot, version, master), name, wrapped));
+    if (key !== undefined) {
+      keys.push({ id, purpose, state, key: key.toString("base64") });
+      continue;
+    }
+    log.error({ tenantId, keyId: id, purpose, state }, "a key of a tenant cannot be unwrapped");
+    if (state === "primary")
+      throw new Unavailable("keys_unreadable", "The keys of this tenant cannot be opened");
   }
+  return keys;
 }
 
 /** Under the tenant's row lock: of many first uses at once, one makes the keys and the others find them. */

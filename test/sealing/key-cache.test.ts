@@ -161,6 +161,18 @@ describe("a key id that is not held", () => {
     expect(ring.asked.length).toBeLessThanOrEqual(before + 2);
   });
 
+  it("that nobody has is one question or two a second, however many meet it at once", async () => {
+    const [ring, cache] = [new Keyring(), cacheWith({ missingMs: 40 })];
+    const lost = seal(99, createSecretKey(randomBytes(32)), Buffer.from("1|patients|notes|1"), "x");
+    const many = () => Promise.all(Array.from({ length: 50 }, () => cache.opening(1, [lost], ring.load)));
+    await many();
+    await many();
+    expect(ring.asked.length).toBeLessThanOrEqual(3);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    await many();
+    expect(ring.asked.length).toBeLessThanOrEqual(5);
+  });
+
   it("is found though the question under way is older than the key", async () => {
     const [ring, cache] = [new Keyring(), cacheWith()];
     const early = cache.of(1, ring.load);

@@ -125,8 +125,11 @@ export class KeyCache {
   }
 
   #markMissing(tenantId: number, sealed: Buffer): void {
+    const name = `${tenantId}|${keyIdOf(sealed)}`;
+    // Marked again it is the youngest, and none of the others must go for it.
+    this.#missing.delete(name);
     dropOldest(this.#missing, missingMax);
-    this.#missing.set(`${tenantId}|${keyIdOf(sealed)}`, performance.now() + this.#options.missingMs);
+    this.#missing.set(name, performance.now() + this.#options.missingMs);
   }
 }
 

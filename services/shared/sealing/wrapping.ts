@@ -87,20 +87,25 @@ export function unwrapDataKey(master: KeyObject, name: DataKeyName, wrapped: Buf
   return unwrap(master, dataName(name), wrapped);
 }
 
+/** What `unwrapping` gives, undefined when it is broken: for whoever can go on without that one key. */
+export function ifItOpens<T>(unwrapping: () => T): T | undefined {
+  try {
+    return unwrapping();
+  } catch (error) {
+    if (!(error instanceof SealBroken)) throw error;
+    return undefined;
+  }
+}
+
 /** Whether the secret opens every one of the master keys. */
 export function opensMasterKeys(
   bootSecret: string,
   masters: readonly { version: number; wrapped: Buffer }[],
 ): boolean {
-  return masters.every(({ version: masterVersion, wrapped }) => {
-    try {
-      unwrapMasterKey(bootSecret, masterVersion, wrapped);
-      return true;
-    } catch (error) {
-      if (!(error instanceof SealBroken)) throw error;
-      return false;
-    }
-  });
+  return masters.every(
+    ({ version: masterVersion, wrapped }) =>
+      ifItOpens(() => unwrapMasterKey(bootSecret, masterVersion, wrapped)) !== undefined,
+  );
 }
 
 /** @throws StartError unless BOOT_SECRET opens every one of the master keys */
