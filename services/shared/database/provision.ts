@@ -5,7 +5,8 @@ import { Migrator } from "@mikro-orm/migrations";
 import { runMigrations } from "graphile-worker";
 import pg from "pg";
 import { migrations } from "../../../migrations/all.ts";
-import { assertBootSecretOpens } from "../sealing/wrapping.ts";
+import { StartError } from "../embedded/start-error.ts";
+import { assertBootSecretOpens, opensMasterKeys } from "../sealing/wrapping.ts";
 import { applicationLogin, asApplication } from "./application-login.ts";
 import { openClient } from "./open-client.ts";
 import { schemaAge } from "./schema-age.ts";
@@ -16,6 +17,8 @@ export interface ProvisionOptions {
   ownerUrl: string;
   /** The application login's password is derived from it, so every node knows it and nobody has to set it. */
   bootSecret: string;
+  /** A generated one that is to follow, where the change to it was begun and did not end. */
+  nextBootSecret?: string | undefined;
 }
 
 /** For the embedded server, which is ours alone. */
@@ -35,7 +38,7 @@ export async function provision(options: ProvisionOptions): Promise<string> {
   const owner = await openClient(options.ownerUrl, "DATABASE_URL");
   try {
     await owner.query("select pg_advisory_lock($1)", [lockKey]);
-    await assertBootSecret(owner, options.bootSecret);
+    await assertBootSecret(owner, options);
     if ((await schemaAge(owner)) === "older") await migrate(options.ownerUrl, await databaseOf(owner));
     await prepareJobs(owner, options.ownerUrl);
     return await prepareLogin(owner, options);
@@ -45,12 +48,23 @@ export async function provision(options: ProvisionOptions): Promise<string> {
 }
 
 /** Before anything is written: a wrong secret would shut out the processes that have the right one. */
-async function assertBootSecret(owner: pg.Client, bootSecret: string): Promise<void> {
+async function assertBootSecret(
+  owner: pg.Client,
+  { bootSecret, nextBootSecret }: ProvisionOptions,
+): Promise<void> {
   const { rows } = await owner.query("select to_regclass('master_keys') is not null as exists");
   if (rows[0].exists !== true) return;
   const masters = await owner.query<{ version: number; wrapped: Buffer }>(
     "select version, wrapped from master_keys where wrapped is not null order by version",
   );
+  if (
+    nextBootSecret !== undefined &&
+    !opensMasterKeys(bootSecret, masters.rows) &&
+    opensMasterKeys(nextBootSecret, masters.rows)
+  )
+    throw new StartError(
+      "`npm run rewrap` was interrupted: run it again, then start the service; nothing is lost.",
+    );
   assertBootSecretOpens(bootSecret, masters.rows);
 }
 
