@@ -37,6 +37,7 @@ export async function ensureDatabase(serverUrl: string, database: string): Promi
 export async function provision(options: ProvisionOptions): Promise<string> {
   const owner = await openClient(options.ownerUrl, "DATABASE_URL");
   try {
+    await assertFoldsCase(owner);
     await owner.query("select pg_advisory_lock($1)", [lockKey]);
     await assertBootSecret(owner, options);
     if ((await schemaAge(owner)) === "older") await migrate(options.ownerUrl, await databaseOf(owner));
@@ -45,6 +46,20 @@ export async function provision(options: ProvisionOptions): Promise<string> {
   } finally {
     await owner.end();
   }
+}
+
+/** E-mails and record numbers are told apart whatever their case, in every script. @throws StartError */
+async function assertFoldsCase(owner: pg.Client): Promise<void> {
+  const { rows } = await owner.query<{ encoding: string }>("select getdatabaseencoding() as encoding");
+  const encoding = rows[0]?.encoding ?? "";
+  // Another encoding may not even have the letter.
+  const folded = encoding === "UTF8" ? await owner.query("select lower('ÄI') = 'äi' as well") : undefined;
+  if (folded?.rows[0].well === true) return;
+  const found =
+    folded === undefined ? `has the encoding ${encoding}` : "folds the case of ASCII letters only";
+  throw new StartError(
+    `The database of DATABASE_URL ${found}: create one with the encoding UTF8 and a locale such as C.UTF-8 or en_US.UTF-8.`,
+  );
 }
 
 /** Before anything is written: a wrong secret would shut out the processes that have the right one. */
