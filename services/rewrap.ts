@@ -7,12 +7,10 @@ import { ensureDatabase } from "./shared/database/provision.ts";
 import { underNewSecret } from "./shared/database/rewrap-master-keys.ts";
 import { openDataDirectory } from "./shared/embedded/data-directory.ts";
 import { startEmbeddedPostgres } from "./shared/embedded/postgres.ts";
-import { loadOrCreateSecrets, replaceSecret } from "./shared/embedded/secrets.ts";
+import { loadOrCreateSecrets, nextBootName, replaceSecret } from "./shared/embedded/secrets.ts";
 import { StartError } from "./shared/embedded/start-error.ts";
 
 const embeddedDatabase = "records";
-/** Kept beside the present one until the keys are under it. */
-const nextName = "boot_next";
 
 async function rewrap(env: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(env);
@@ -28,13 +26,13 @@ async function rewrap(env: NodeJS.ProcessEnv): Promise<void> {
     const embedded = databaseUrl === undefined;
     const directory = embedded || bootSecret === undefined ? await openDataDirectory(dataDir) : undefined;
     if (directory !== undefined) closing.push(() => directory.release());
-    const names = bootSecret === undefined ? ["boot", nextName, "postgres"] : ["postgres"];
+    const names = bootSecret === undefined ? ["boot", nextBootName, "postgres"] : ["postgres"];
     const kept = directory === undefined ? {} : await loadOrCreateSecrets(directory.path, names);
-    const secrets = { old: bootSecret ?? kept.boot ?? "", fresh: newBootSecret ?? kept[nextName] ?? "" };
+    const secrets = { old: bootSecret ?? kept.boot ?? "", fresh: newBootSecret ?? kept[nextBootName] ?? "" };
     const ownerUrl = databaseUrl ?? (await embeddedUrl(directory?.path ?? "", kept.postgres ?? "", closing));
     const count = await underNewSecret(ownerUrl, secrets);
     if (directory !== undefined && bootSecret === undefined)
-      await replaceSecret(directory.path, "boot", nextName);
+      await replaceSecret(directory.path, "boot", nextBootName);
     const next =
       bootSecret === undefined ? "Start the service." : "Set BOOT_SECRET to it and start the service.";
     process.stdout.write(`${count} master key(s) are under the new secret now. ${next}\n`);

@@ -33,7 +33,7 @@ interface DataKeyRow {
 }
 
 /**
- * @param log told of keys that do not open; the walk's questions for keys tell of them too
+ * @param log told of keys that do not open
  * @returns how many data keys were wrapped anew
  * @throws Unavailable when a master key does not open: then BOOT_SECRET is not the one, and nothing may be written
  */
@@ -41,7 +41,7 @@ export async function rewrapDataKeys(
   change: Change,
   bootSecret: string,
   fresh: MasterKey,
-  log?: Pick<Runtime["log"], "error">,
+  log: Pick<Runtime["log"], "error">,
 ): Promise<number> {
   const masters = new Map<number, KeyObject>();
   let rewrapped = 0;
@@ -61,10 +61,7 @@ export async function rewrapDataKeys(
       const again = wrapAgain(known, fresh, row);
       if (again !== undefined) anew.push({ id: row.id, wrapped: again.toString("hex") });
       else if (++broken <= namedMax)
-        log?.error(
-          { tenantId: row.tenant_id, keyId: row.id },
-          "a key that does not open is not wrapped anew",
-        );
+        log.error({ tenantId: row.tenant_id, keyId: row.id }, "a key that does not open is not wrapped anew");
     }
     await change.execute(
       `update data_keys d set wrapped = decode(u.wrapped, 'hex'), master_version = ?
@@ -74,7 +71,7 @@ export async function rewrapDataKeys(
     rewrapped += anew.length;
     after = page.at(-1)?.id ?? Number.POSITIVE_INFINITY;
   }
-  if (broken > 0) log?.error({ broken, rewrapped }, "keys that do not open stay under their old master key");
+  if (broken > 0) log.error({ broken, rewrapped }, "keys that do not open stay under their old master key");
   return rewrapped;
 }
 

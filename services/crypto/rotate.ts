@@ -32,11 +32,14 @@ export async function rotate(call: Call<{ new_key: string }>): Promise<Started> 
 
 async function begin(call: Call<unknown>, change: Change, key: Buffer): Promise<Started> {
   await holdMasterKeys(change, "alone");
+  const fingerprint = masterFingerprint(key);
+  // What is wrong with the request is said before what hinders it now.
+  const [used] = await change.execute("select version from master_keys where fingerprint = ?", [fingerprint]);
+  if (used !== undefined) throw Invalid.body("new_key", "the key was used before");
   const [running] = await change.execute("select id from rotations where state = 'running'");
   if (running !== undefined)
     throw new Conflict("rotation_running", "A rotation is under way; wait until it is finished");
-  const fingerprint = masterFingerprint(key);
-  const previous = await retirePrimary(change, fingerprint);
+  const previous = await retirePrimary(change);
   const version = previous + 1;
   const { boot } = call.runtime.secrets;
   const wrapped = wrapMasterKey(boot, version, key);
@@ -45,7 +48,7 @@ async function begin(call: Call<unknown>, change: Change, key: Buffer): Promise<
     [version, wrapped, fingerprint],
   );
   const fresh = { version, key: unwrapMasterKey(boot, version, wrapped) };
-  const rewrapped = await rewrapDataKeys(change, boot, fresh);
+  const rewrapped = await rewrapDataKeys(change, boot, fresh, call.runtime.log);
   const tenantIds = await renewFieldKeys(change, fresh);
   const rows = await countSealedRows(change);
   const id = await recordRotation(change, { version, previous, rewrapped, rows, tenantIds });
@@ -71,10 +74,8 @@ async function begin(call: Call<unknown>, change: Change, key: Buffer): Promise<
   };
 }
 
-/** @returns the version of the key that was in use; @throws Invalid when the new one ever was */
-async function retirePrimary(change: Change, fingerprint: Buffer): Promise<number> {
-  const [used] = await change.execute("select version from master_keys where fingerprint = ?", [fingerprint]);
-  if (used !== undefined) throw Invalid.body("new_key", "the key was used before");
+/** @returns the version of the key that was in use */
+async function retirePrimary(change: Change): Promise<number> {
   const [retired] = await change.execute<{ version: number }>(
     "update master_keys set state = 'decrypt_only' where state = 'primary' returning version",
   );

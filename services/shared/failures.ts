@@ -41,6 +41,10 @@ export function translate(error: unknown): { told: Error; noteworthy: boolean } 
   ) {
     return { told: new Unavailable(), noteworthy: true };
   }
+  if (name === "SealBroken") {
+    const sentence = "What is sealed here cannot be opened";
+    return { told: new Unavailable("sealed_field_unreadable", sentence), noteworthy: true };
+  }
   if (code === destroyedKey)
     return { told: new Unavailable("busy", "The keys have just changed", 1), noteworthy: true };
   if (code === statementTimeout || contended.has(code))

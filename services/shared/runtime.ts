@@ -13,7 +13,7 @@ import { ensureDatabase, provision } from "./database/provision.ts";
 import { assertSchemaCurrent } from "./database/schema-age.ts";
 import { type DataDirectory, openDataDirectory } from "./embedded/data-directory.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "./embedded/postgres.ts";
-import { loadOrCreateSecrets } from "./embedded/secrets.ts";
+import { loadOrCreateSecrets, nextBootName, readSecret } from "./embedded/secrets.ts";
 import { StartError } from "./embedded/start-error.ts";
 import { ProcessMetrics } from "./process-metrics.ts";
 import { PasswordHasher } from "./passwords/password-hasher.ts";
@@ -125,8 +125,12 @@ export class Runtime {
     onFailure: (reason: string) => void,
   ): Promise<string> {
     const { config } = this;
+    const nextBootSecret =
+      directory === undefined || config.bootSecret !== undefined
+        ? undefined
+        : await readSecret(directory.path, nextBootName);
     if (config.databaseUrl !== undefined) {
-      const url = await provision({ ownerUrl: config.databaseUrl, bootSecret });
+      const url = await provision({ ownerUrl: config.databaseUrl, bootSecret, nextBootSecret });
       return config.databaseAppUrl === undefined ? url : completeLogin(config.databaseAppUrl, bootSecret);
     }
     if (config.databaseAppUrl !== undefined) {
@@ -138,7 +142,7 @@ export class Runtime {
       throw new Error("the embedded database has no directory");
     const server = await this.#startEmbedded(directory, password, onFailure);
     await ensureDatabase(server.url("postgres"), embeddedDatabase);
-    return provision({ ownerUrl: server.url(embeddedDatabase), bootSecret });
+    return provision({ ownerUrl: server.url(embeddedDatabase), bootSecret, nextBootSecret });
   }
 
   async #startEmbedded(

@@ -6,6 +6,7 @@ import { Unavailable } from "../shared/errors.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { openingKeys } from "../shared/sealing/ask-keys.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
+import { openSecret } from "./open-secrets.ts";
 import { assertReachable, type HeldWebhook, holdWebhook, tenantOf } from "./own-webhooks.ts";
 import { arrayOf } from "./register-webhook.ts";
 import { toWebhook } from "./webhook-row.ts";
@@ -29,7 +30,10 @@ export async function updateWebhook(call: Update): Promise<Webhook> {
     const held = await holdWebhook(change, tenantId, id);
     const changes = changesOf(call, held);
     if (keys !== undefined && typeof secret === "string") {
-      await replaceSecret(change, keys, held, secret);
+      const moved = !held.secret.equals(found.secret);
+      const kept = await replaceSecret(change, { keys, moved }, held, secret);
+      if (!kept)
+        call.runtime.log.warn({ tenantId, webhookId: id }, "a secret that does not open was replaced");
       changes.secret = "replaced";
     }
     if (Object.keys(changes).length === 0) return held;
@@ -76,26 +80,35 @@ async function write(change: Change, { params }: Update, held: HeldWebhook): Pro
   if (params.is_active === false && held.is_active) await cancelLater(change, tenantId, id);
 }
 
-/** The old secret is sealed anew, as what is sealed says which column it belongs to. */
+/**
+ * The old secret is sealed anew, as what is sealed says which column it belongs to. One that does not open ends at once.
+ * @param moved whether the old one was written since the keys to open it were asked for
+ * @returns whether the old one still signs
+ */
 async function replaceSecret(
   change: Change,
-  keys: TenantKeys,
+  { keys, moved }: { keys: TenantKeys; moved: boolean },
   { tenant_id: tenantId, id, secret: sealed }: HeldWebhook,
   secret: string,
-): Promise<void> {
-  // Sealed anew by a rotation since the keys were asked for: the next try has the right ones.
-  if (!keys.holdsKeyOf(sealed)) throw new Unavailable("busy", "The keys have just changed", 1);
-  const previous = keys.open("webhooks", "secret", id, sealed);
+): Promise<boolean> {
+  // Sealed anew by a rotation in between: the next try has the right keys.
+  if (moved && !keys.holdsKeyOf(sealed)) throw new Unavailable("busy", "The keys have just changed", 1);
+  const previous = openSecret(keys, "secret", id, sealed);
+  const fresh = keys.seal("webhooks", "secret", id, secret);
+  if (previous === undefined) {
+    await change.execute(
+      `update webhooks set secret = ?, previous_secret = null, previous_secret_until = null
+       where tenant_id = ? and id = ?`,
+      [fresh, tenantId, id],
+    );
+    return false;
+  }
   await change.execute(
     `update webhooks set secret = ?, previous_secret = ?,
        previous_secret_until = now() + interval '${previousSecretHours} hours' where tenant_id = ? and id = ?`,
-    [
-      keys.seal("webhooks", "secret", id, secret),
-      keys.seal("webhooks", "previous_secret", id, previous),
-      tenantId,
-      id,
-    ],
+    [fresh, keys.seal("webhooks", "previous_secret", id, previous), tenantId, id],
   );
+  return true;
 }
 
 export async function removeWebhook(call: Call<{ webhook_id: number }>): Promise<void> {

@@ -6,9 +6,10 @@ import { platform } from "../shared/database/scope.ts";
 import type { TargetRef } from "../shared/deliveries/channel.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
+import { openSecrets, type SealedSecrets } from "./open-secrets.ts";
 import type { Endpoint } from "./post-event.ts";
-import { signingKey } from "./webhooks.rules.ts";
 
+/** Without secrets: the present one does not open, so nothing can be signed until there is a new one. */
 export interface OpenEndpoint extends Endpoint {
   tenantId: number;
   id: number;
@@ -16,16 +17,13 @@ export interface OpenEndpoint extends Endpoint {
   failingForMs: number | null;
 }
 
-interface Row {
+interface Row extends SealedSecrets {
   tenant_id: number;
-  id: number;
   url: string;
-  secret: Buffer;
-  previous_secret: Buffer | null;
   failing_ms: number | null;
 }
 
-/** Absent: not there, not active, or its tenant is not. "later": its secret cannot be opened at the moment. */
+/** Absent: not there, not active, or its tenant is not. "later": its tenant's keys cannot be had at the moment. */
 export async function openEndpoints(
   broker: ServiceBroker,
   runtime: Runtime,
@@ -75,13 +73,8 @@ async function keysFor(
 function openOne(runtime: Runtime, keys: TenantKeys | undefined, row: Row): OpenEndpoint | "later" {
   if (keys === undefined) return "later";
   const { tenant_id: tenantId, id, url } = row;
-  try {
-    const secrets = [keys.open("webhooks", "secret", id, row.secret)];
-    if (row.previous_secret !== null)
-      secrets.push(keys.open("webhooks", "previous_secret", id, row.previous_secret));
-    return { tenantId, id, url, secrets: secrets.map(signingKey), failingForMs: row.failing_ms };
-  } catch (error) {
-    runtime.log.error({ tenantId, webhookId: id, err: error }, "a webhook's secret does not open");
-    return "later";
-  }
+  const { secrets, unreadable } = openSecrets(keys, row);
+  if (unreadable.length > 0)
+    runtime.log.error({ tenantId, webhookId: id, unreadable }, "a webhook's secret does not open");
+  return { tenantId, id, url, secrets, failingForMs: row.failing_ms };
 }

@@ -1,7 +1,7 @@
 // One webhook.test, sent while the caller waits; it is no delivery and stands in no log.
 import { randomBytes } from "node:crypto";
 import type { Call } from "../shared/bus.ts";
-import { NotFound } from "../shared/errors.ts";
+import { NotFound, Unavailable } from "../shared/errors.ts";
 import { deadlineMsMax } from "../shared/outbound/outbound.ts";
 import { outboundOf } from "../shared/outbound/outbound-of.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
@@ -9,8 +9,8 @@ import { RateLimit } from "../shared/rate-limits.ts";
 import { openingKeys } from "../shared/sealing/ask-keys.ts";
 import type { TestResult } from "./deliveries.contract.ts";
 import { tenantOf } from "./own-webhooks.ts";
+import { openSecrets, type SealedSecrets } from "./open-secrets.ts";
 import { postEvent } from "./post-event.ts";
-import { signingKey } from "./webhooks.rules.ts";
 
 /** The answer has to be back before the call is given up. */
 const spareMs = 2_000;
@@ -21,33 +21,32 @@ const testsOf = perRuntime(({ database }) => new RateLimit(database, "webhook_te
 export async function testWebhook(call: Call<{ webhook_id: number }>): Promise<TestResult> {
   const { webhook_id: id } = call.params;
   const tenantId = tenantOf(call);
-  const row = await call.db.readOne<{ url: string; secret: Buffer; previous: Buffer | null }>(
+  const row = await call.db.readOne<SealedSecrets & { url: string }>(
     { tenantId },
     {
       name: "webhooks.to_test",
-      text: `select url, secret, case when previous_secret_until > now() then previous_secret end as previous
+      text: `select id, url, secret, case when previous_secret_until > now() then previous_secret end as previous_secret
         from webhooks where tenant_id = $1 and id = $2`,
       values: [tenantId, id],
     },
   );
   if (row === undefined) throw new NotFound("Webhook");
   await testsOf(call.runtime).take(`${tenantId}:${id}`);
-  const keys = await openingKeys(
-    call,
-    tenantId,
-    row.previous === null ? [row.secret] : [row.secret, row.previous],
-  );
-  const secrets = [keys.open("webhooks", "secret", id, row.secret)];
-  if (row.previous !== null) secrets.push(keys.open("webhooks", "previous_secret", id, row.previous));
+  const { url, secret, previous_secret: previous } = row;
+  const keys = await openingKeys(call, tenantId, previous === null ? [secret] : [secret, previous]);
+  const { secrets, unreadable } = openSecrets(keys, row);
+  if (unreadable.includes("secret")) {
+    const sentence = "The secret of this webhook cannot be opened; give it a new one";
+    throw new Unavailable("sealed_field_unreadable", sentence);
+  }
   const message = {
     id: `msg_${randomBytes(16).toString("hex")}`,
     kind: "webhook.test",
     occurredAt: new Date().toISOString(),
     payload: JSON.stringify({ webhook_id: id }),
   };
-  const endpoint = { url: row.url, secrets: secrets.map(signingKey) };
   const deadlineMs = Math.max(100, Math.min(deadlineMsMax, call.runtime.config.requestTimeoutMs - spareMs));
-  const attempt = await postEvent(outboundOf(call.runtime), endpoint, message, { deadlineMs });
+  const attempt = await postEvent(outboundOf(call.runtime), { url, secrets }, message, { deadlineMs });
   return {
     delivered: attempt.outcome === "delivered",
     status_code: attempt.statusCode,

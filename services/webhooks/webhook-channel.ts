@@ -3,7 +3,7 @@
 import type { ServiceBroker } from "moleculer";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Channel, Outcome } from "../shared/deliveries/channel.ts";
+import type { Attempt, Channel, Outcome } from "../shared/deliveries/channel.ts";
 import { outboundOf } from "../shared/outbound/outbound-of.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { disableWebhook } from "./disable-webhook.ts";
@@ -12,6 +12,14 @@ import { type OpenEndpoint, openEndpoints } from "./open-endpoints.ts";
 import { postEvent } from "./post-event.ts";
 
 const failingMsMax = 120 * 3_600_000;
+/** Nothing is sent without a signature: it is a try like others, so a new secret mends it, and without one it ends. */
+const unsigned: Attempt = {
+  outcome: "failed",
+  statusCode: null,
+  durationMs: 0,
+  error: "secret_unreadable",
+  response: null,
+};
 
 export function webhookChannel(broker: ServiceBroker, runtime: Runtime): Channel<OpenEndpoint> {
   const outbound = outboundOf(runtime);
@@ -19,8 +27,10 @@ export function webhookChannel(broker: ServiceBroker, runtime: Runtime): Channel
     name: "webhook",
     waitsSeconds: runtime.config.webhookRetrySeconds,
     settingsOf: (targets) => openEndpoints(broker, runtime, targets),
-    send: (delivery, endpoint, signal) =>
-      postEvent(outbound, endpoint, { ...delivery, id: messageId(delivery.id) }, { signal }),
+    send: async (delivery, endpoint, signal) =>
+      endpoint.secrets.length === 0
+        ? unsigned
+        : postEvent(outbound, endpoint, { ...delivery, id: messageId(delivery.id) }, { signal }),
     recorded: (outcomes) => followUp(runtime.database, outcomes),
   };
 }

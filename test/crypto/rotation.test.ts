@@ -162,6 +162,9 @@ describe("refused", () => {
       expect([code, body.detail[0].msg]).toEqual([422, "Value error, the key was used before"]);
     }
     expect((await rotate(newKey())).status).toBe(200);
+    // The same while a rotation is under way, which is told of a key that could be taken.
+    expect((await rotate(key.toString("hex"))).status).toBe(422);
+    expect((await rotate(newKey())).body.code).toBe("rotation_running");
     await finished();
     expect((await rotate(key.toString("hex"))).status).toBe(422);
   });

@@ -1,5 +1,5 @@
 // A new BOOT_SECRET: the keys are put under it while the service is stopped, and everything sealed opens as before.
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
@@ -57,6 +57,13 @@ describe("with BOOT_SECRET set", () => {
   });
   afterAll(() => database.stop());
 
+  it("is refused with one sentence where the database is empty", async () => {
+    expect(await ended({ ...env, NEW_BOOT_SECRET: next })).toEqual({
+      code: 1,
+      said: "The database holds nothing of this service yet, so there are no keys to put under a new secret.",
+    });
+  });
+
   it("is refused without NEW_BOOT_SECRET, and with a BOOT_SECRET that does not open the keys", async () => {
     await createPatient(env);
     const missing = await ended(env);
@@ -106,6 +113,33 @@ describe("with everything embedded", () => {
       expect(Object.keys(after)).toEqual(Object.keys(before));
       expect(after.boot).not.toBe(before.boot);
       expect([after.jwt, after.postgres]).toEqual([before.jwt, before.postgres]);
+      expect(await readPatient(env, patient.id)).toMatchObject({ full_name: "Anna Muster" });
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  it("killed before the file was written, says at the next start what to do, and goes on", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "records-rewrap-"));
+    const env = { DATA_DIR: join(folder, "data"), PORT: "0", DEMO_MODE: "true" };
+    const file = join(env.DATA_DIR, "secrets.json");
+    try {
+      const patient = await createPatient(env);
+      const before = JSON.parse(await readFile(file, "utf8"));
+      // As it lies there from the beginning of a run until its end.
+      const during = JSON.stringify({ ...before, boot_next: Buffer.alloc(32, 7).toString("base64url") });
+      await writeFile(file, during);
+      // Killed before its commit: the present one is still the right one.
+      expect(await readPatient(env, patient.id)).toMatchObject({ full_name: "Anna Muster" });
+      expect((await ended(env)).code).toBe(0);
+      await writeFile(file, during);
+      const refused = runProcess(env);
+      expect([await refused.exited, refused.output().trim()]).toEqual([
+        1,
+        "`npm run rewrap` was interrupted: run it again, then start the service; nothing is lost.",
+      ]);
+      expect(await readFile(file, "utf8")).toBe(during);
+      expect((await ended(env)).code).toBe(0);
       expect(await readPatient(env, patient.id)).toMatchObject({ full_name: "Anna Muster" });
     } finally {
       await rm(folder, { recursive: true, force: true });

@@ -5,7 +5,8 @@ import { Migrator } from "@mikro-orm/migrations";
 import { runMigrations } from "graphile-worker";
 import pg from "pg";
 import { migrations } from "../../../migrations/all.ts";
-import { assertBootSecretOpens } from "../sealing/wrapping.ts";
+import { StartError } from "../embedded/start-error.ts";
+import { assertBootSecretOpens, opensMasterKeys } from "../sealing/wrapping.ts";
 import { applicationLogin, asApplication } from "./application-login.ts";
 import { openClient } from "./open-client.ts";
 import { schemaAge } from "./schema-age.ts";
@@ -16,6 +17,8 @@ export interface ProvisionOptions {
   ownerUrl: string;
   /** The application login's password is derived from it, so every node knows it and nobody has to set it. */
   bootSecret: string;
+  /** A generated one that is to follow, where the change to it was begun and did not end. */
+  nextBootSecret?: string | undefined;
 }
 
 /** For the embedded server, which is ours alone. */
@@ -34,8 +37,9 @@ export async function ensureDatabase(serverUrl: string, database: string): Promi
 export async function provision(options: ProvisionOptions): Promise<string> {
   const owner = await openClient(options.ownerUrl, "DATABASE_URL");
   try {
+    await assertFoldsCase(owner);
     await owner.query("select pg_advisory_lock($1)", [lockKey]);
-    await assertBootSecret(owner, options.bootSecret);
+    await assertBootSecret(owner, options);
     if ((await schemaAge(owner)) === "older") await migrate(options.ownerUrl, await databaseOf(owner));
     await prepareJobs(owner, options.ownerUrl);
     return await prepareLogin(owner, options);
@@ -44,13 +48,38 @@ export async function provision(options: ProvisionOptions): Promise<string> {
   }
 }
 
+/** E-mails and record numbers are told apart whatever their case, in every script. @throws StartError */
+async function assertFoldsCase(owner: pg.Client): Promise<void> {
+  const { rows } = await owner.query<{ encoding: string }>("select getdatabaseencoding() as encoding");
+  const encoding = rows[0]?.encoding ?? "";
+  // Another encoding may not even have the letter.
+  const folded = encoding === "UTF8" ? await owner.query("select lower('ÄI') = 'äi' as well") : undefined;
+  if (folded?.rows[0].well === true) return;
+  const found =
+    folded === undefined ? `has the encoding ${encoding}` : "folds the case of ASCII letters only";
+  throw new StartError(
+    `The database of DATABASE_URL ${found}: create one with the encoding UTF8 and a locale such as C.UTF-8 or en_US.UTF-8.`,
+  );
+}
+
 /** Before anything is written: a wrong secret would shut out the processes that have the right one. */
-async function assertBootSecret(owner: pg.Client, bootSecret: string): Promise<void> {
+async function assertBootSecret(
+  owner: pg.Client,
+  { bootSecret, nextBootSecret }: ProvisionOptions,
+): Promise<void> {
   const { rows } = await owner.query("select to_regclass('master_keys') is not null as exists");
   if (rows[0].exists !== true) return;
   const masters = await owner.query<{ version: number; wrapped: Buffer }>(
     "select version, wrapped from master_keys where wrapped is not null order by version",
   );
+  if (
+    nextBootSecret !== undefined &&
+    !opensMasterKeys(bootSecret, masters.rows) &&
+    opensMasterKeys(nextBootSecret, masters.rows)
+  )
+    throw new StartError(
+      "`npm run rewrap` was interrupted: run it again, then start the service; nothing is lost.",
+    );
   assertBootSecretOpens(bootSecret, masters.rows);
 }
 

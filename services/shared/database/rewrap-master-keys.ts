@@ -1,5 +1,6 @@
 // Master keys from under one BOOT_SECRET to under another, in one transaction.
 import { randomUUID } from "node:crypto";
+import { StartError } from "../embedded/start-error.ts";
 import { opensMasterKeys, unwrapMasterKeyBytes, wrapMasterKey } from "../sealing/wrapping.ts";
 import { openClient } from "./open-client.ts";
 import { provision } from "./provision.ts";
@@ -17,20 +18,33 @@ export interface BootSecrets {
 /**
  * @param ownerUrl the database of a service that is stopped
  * @returns how many keys are under the new secret now
- * @throws StartError when neither secret opens them; then nothing was written
+ * @throws StartError when there are none, or neither secret opens them; then nothing was written
  */
 export async function underNewSecret(ownerUrl: string, secrets: BootSecrets): Promise<number> {
-  const owner = await openClient(ownerUrl, "DATABASE_URL");
-  const { rows } = await owner.query<Master>(
-    "select version, wrapped from master_keys where wrapped is not null order by version",
-  );
-  await owner.end();
+  const rows = await readMasters(ownerUrl);
   // A run before this one may have come as far as its commit.
   const done = opensMasterKeys(secrets.fresh, rows);
   if (!done) await wrapAnew(await provision({ ownerUrl, bootSecret: secrets.old }), secrets);
   // The application's login follows from the secret too.
   await provision({ ownerUrl, bootSecret: secrets.fresh });
   return rows.length;
+}
+
+async function readMasters(ownerUrl: string): Promise<Master[]> {
+  const owner = await openClient(ownerUrl, "DATABASE_URL");
+  try {
+    const { rows } = await owner.query("select to_regclass('master_keys') is not null as exists");
+    if (rows[0].exists !== true)
+      throw new StartError(
+        "The database holds nothing of this service yet, so there are no keys to put under a new secret.",
+      );
+    const masters = await owner.query<Master>(
+      "select version, wrapped from master_keys where wrapped is not null order by version",
+    );
+    return masters.rows;
+  } finally {
+    await owner.end();
+  }
 }
 
 /** As the application, with the rights that the crypto service has and no other. */

@@ -7,6 +7,8 @@ import { join } from "node:path";
 import { errorCode, fileError, StartError } from "./start-error.ts";
 
 const secretBytes = 32;
+/** What "boot" is to become, kept beside it until the master keys are under it: see services/rewrap.ts. */
+export const nextBootName = "boot_next";
 
 /**
  * Answers one secret (32 random bytes, base64url) per name; missing ones are added to the file, others stay untouched.
@@ -22,6 +24,11 @@ export async function loadOrCreateSecrets(
   for (const name of missing) secrets.set(name, randomBytes(secretBytes).toString("base64url"));
   if (missing.length > 0) await writeSecrets(dataDir, file, secrets);
   return Object.fromEntries([...secrets].filter(([name]) => names.includes(name)));
+}
+
+/** One that is there, or undefined; none is made. Throws StartError: unreadable, damaged. */
+export async function readSecret(dataDir: string, name: string): Promise<string | undefined> {
+  return (await readSecrets(join(dataDir, "secrets.json"))).get(name);
 }
 
 /**

@@ -1,0 +1,46 @@
+// A webhook's secrets, opened, as keys that sign. What does not open (altered in the database, or its key is lost) is
+// told apart from what cannot be opened at the moment: only a new secret mends it.
+import type { KeyObject } from "node:crypto";
+import { SealBroken } from "../shared/sealing/seal-broken.ts";
+import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
+import { signingKey } from "./webhooks.rules.ts";
+
+type Column = "secret" | "previous_secret";
+
+export interface SealedSecrets {
+  id: number;
+  secret: Buffer;
+  /** Null when there is none, or its day is over. */
+  previous_secret: Buffer | null;
+}
+
+export interface OpenSecrets {
+  /** Newest first. Empty when the present one does not open: the previous one alone signs nothing. */
+  secrets: KeyObject[];
+  unreadable: Column[];
+}
+
+/** @param keys asked for with these very secrets */
+export function openSecrets(
+  keys: TenantKeys,
+  { id, secret, previous_secret: previous }: SealedSecrets,
+): OpenSecrets {
+  const unreadable: Column[] = [];
+  const present = openSecret(keys, "secret", id, secret);
+  if (present === undefined) unreadable.push("secret");
+  const past = previous === null ? null : openSecret(keys, "previous_secret", id, previous);
+  if (past === undefined) unreadable.push("previous_secret");
+  if (present === undefined) return { secrets: [], unreadable };
+  const texts = typeof past === "string" ? [present, past] : [present];
+  return { secrets: texts.map(signingKey), unreadable };
+}
+
+/** Undefined when it does not open. */
+export function openSecret(keys: TenantKeys, column: Column, id: number, sealed: Buffer): string | undefined {
+  try {
+    return keys.open("webhooks", column, id, sealed);
+  } catch (error) {
+    if (!(error instanceof SealBroken)) throw error;
+    return undefined;
+  }
+}
