@@ -3,7 +3,7 @@ import type { Call } from "../shared/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, NotFound } from "../shared/errors.ts";
 import { destroyDataKey, isNeeded, needsOf } from "./retire-keys.ts";
-import { requestSecondsMax } from "./rotation-walk.ts";
+import { letGoSeconds } from "./rotation-times.ts";
 
 interface Row {
   tenant_id: number;
@@ -14,7 +14,7 @@ interface Row {
 
 export function destroyKey(call: Call<{ key_id: number }>): Promise<void> {
   const { key_id: id } = call.params;
-  const heldSeconds = call.runtime.config.keysHeldSeconds + requestSecondsMax;
+  const heldSeconds = letGoSeconds(call.runtime.config);
   return call.db.change(platform, call.caller, async (change) => {
     const [running] = await change.execute("select from rotations where state = 'running'");
     if (running !== undefined)

@@ -1,6 +1,6 @@
 // Sealing a batch of rows anew, in memory: what opens is sealed with the tenant's present key, what does not is named.
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { keyIdOf } from "../shared/sealing/ciphertext.ts";
+import { keyIdOf, namedKey } from "../shared/sealing/ciphertext.ts";
 import { type BreakReason, SealBroken } from "../shared/sealing/seal-broken.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 import type { SealedPlace } from "./sealed-columns.ts";
@@ -21,8 +21,6 @@ export interface Resealed {
   broken: BrokenField[];
 }
 
-/** Of a sealed text: the version, and the key's id after it. */
-const keyIdEnd = 5;
 /** After so many fields, some half millisecond, requests have their turn. */
 const fieldsPerTurn = 40;
 
@@ -63,9 +61,4 @@ function resealField(
     broken.push({ rowId: row.id, column, keyId: namedKey(sealed), reason: error.reason });
     return sealed;
   }
-}
-
-/** Also of bytes that are otherwise of no form: their row counts as one that names the key (see sealed-columns.ts). */
-function namedKey(sealed: Buffer): number | null {
-  return sealed.length >= keyIdEnd ? sealed.readUInt32BE(1) : null;
 }

@@ -1,5 +1,5 @@
 // Who still needs a key, and the end of keys that nobody needs. A data key is needed by rows that name it, a master key by
-// data keys that are wrapped by it. (Backups will need them too: they belong into these two questions.)
+// data keys that are wrapped by it. (Backups will need them too: they belong into these questions.)
 import type { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
@@ -41,7 +41,7 @@ export const isNeeded = ({ rows }: KeyNeeds): boolean => Object.values(rows).som
 const total = ({ rows }: KeyNeeds): number => Object.values(rows).reduce((sum, count) => sum + count, 0);
 
 /**
- * Destroys the tenant's keys that stopped sealing before `demotedBefore` and that no row names.
+ * Destroys the tenant's keys that stopped sealing `heldSeconds` ago and that no row names.
  * @returns false when rows that could be walked still name one
  */
 export function retireDataKeys(
@@ -51,23 +51,52 @@ export function retireDataKeys(
   heldSeconds: number,
 ): Promise<boolean> {
   return database.change(platform, caller, async (change) => {
-    // Whoever calls waits for a tenant of millions of rows too, and keeps its lease meanwhile.
-    await change.execute(`select set_config('statement_timeout', '${countMsMax}', true)`);
-    // Alone with each key: whoever writes a row under it holds it shared until its transaction ends.
-    const old = await change.execute<{ id: number }>(
-      `select id from data_keys where tenant_id = ? and purpose = 'field' and state = 'decrypt_only'
-         and demoted_at < now() - make_interval(secs => ?) order by id for update`,
-      [tenantId, heldSeconds],
-    );
-    await forgetMended(change, tenantId);
-    let walkable = false;
-    for (const { id } of old) {
-      const needs = await needsOf(change, tenantId, id);
-      if (!isNeeded(needs)) await destroyDataKey(change, tenantId, id);
-      else if (total(needs) > needs.quarantined) walkable = true;
-    }
-    return !walkable;
+    for (const id of await endUnnamedKeys(change, tenantId, heldSeconds))
+      if (await isWalkable(change, tenantId, id)) return false;
+    return true;
   });
+}
+
+/** Destroys what may be destroyed. @returns the tenant's old keys that rows still name */
+export async function endUnnamedKeys(
+  change: Change,
+  tenantId: number,
+  heldSeconds: number,
+): Promise<number[]> {
+  // Whoever calls waits for a tenant of millions of rows too, and keeps its lease meanwhile.
+  await change.execute(`select set_config('statement_timeout', '${countMsMax}', true)`);
+  // Alone with each key: whoever writes a row under it holds it shared until its transaction ends.
+  const old = await change.execute<{ id: number }>(
+    `select id from data_keys where tenant_id = ? and purpose = 'field' and state = 'decrypt_only'
+       and demoted_at < now() - make_interval(secs => ?) order by id for update`,
+    [tenantId, heldSeconds],
+  );
+  await forgetMended(change, tenantId);
+  const named: number[] = [];
+  for (const { id } of old) {
+    if (await isNamed(change, tenantId, id)) named.push(id);
+    else await destroyDataKey(change, tenantId, id);
+  }
+  return named;
+}
+
+/** Quickly true: it ends with the first row. */
+async function isNamed(change: Change, tenantId: number, keyId: number): Promise<boolean> {
+  const bytes = keyIdBytes(keyId).toString("hex");
+  for (const place of sealedPlaces) {
+    const [row] = await change.execute(
+      `select from ${place.table} where ${place.tenant} = ? and (${names(place, `'\\x${bytes}'::bytea`)}) limit 1`,
+      [tenantId],
+    );
+    if (row !== undefined) return true;
+  }
+  return false;
+}
+
+/** Whether more rows name the key than are in quarantine. */
+async function isWalkable(change: Change, tenantId: number, keyId: number): Promise<boolean> {
+  const needs = await needsOf(change, tenantId, keyId);
+  return total(needs) > needs.quarantined;
 }
 
 /** A field that was written anew, or whose row is gone, is not in quarantine any more. */

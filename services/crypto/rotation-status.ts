@@ -4,7 +4,7 @@ import { platform } from "../shared/database/scope.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { toIso } from "../shared/wire.ts";
 import type { cryptoContract } from "./crypto.contract.ts";
-import { requestSecondsMax } from "./rotation-walk.ts";
+import { letGoSeconds } from "./rotation-times.ts";
 
 type Status = ValueOf<(typeof cryptoContract)["crypto.status"]["result"]>;
 
@@ -52,7 +52,7 @@ const statusStatement = (heldSeconds: number) => ({
 });
 
 export async function rotationStatus(call: Call<unknown>): Promise<Status> {
-  const heldSeconds = call.runtime.config.keysHeldSeconds + requestSecondsMax;
+  const heldSeconds = letGoSeconds(call.runtime.config);
   const row = await call.db.readOne<Row>(platform, statusStatement(heldSeconds));
   if (row === undefined) throw new Error("there is no primary master key");
   const { key_version, keys } = row;

@@ -3,20 +3,19 @@
 // for what was sealed with them meanwhile. All it knows is in the database, so whoever takes over goes on where it stood.
 import type { Runtime } from "../shared/runtime.ts";
 import { Caller } from "../shared/caller.ts";
-import { BatchSize } from "./batch-size.ts";
 import { platform } from "../shared/database/scope.ts";
 import { ServiceError } from "../shared/errors.ts";
 import { SealBroken } from "../shared/sealing/seal-broken.ts";
 import { TenantKeys } from "../shared/sealing/tenant-keys.ts";
+import { BatchSize } from "./batch-size.ts";
 import { finishRotation } from "./finish-rotation.ts";
 import { retireDataKeys } from "./retire-keys.ts";
+import { leaseRenewed, letGoSeconds } from "./rotation-times.ts";
 import type { RotationTroubles } from "./rotation-troubles.ts";
 import { sealedPlaces } from "./sealed-columns.ts";
 import { readKeys } from "./tenant-keys.ts";
 import { walkBatch } from "./walk-batch.ts";
 
-/** A request that took its keys at the last moment has sealed and written within this; a later one is refused (503). */
-export const requestSecondsMax = 3;
 /** Where nothing was to be sealed a moment ago. */
 const looksMax = 2_000;
 const looksMin = 100;
@@ -88,8 +87,9 @@ function nextStages({ rotationId, runtime, troubles }: Walk): Promise<Stage[]> {
     text: `select t.tenant_id, t.pass, t.place, t.after_id,
         coalesce(r.seen_at < now() - make_interval(secs => $2), false) as settled
       from rotation_tenants t join rotations r on r.id = t.rotation_id
-      where t.rotation_id = $1 and t.pass < 3 and t.tenant_id <> all($3::integer[]) order by t.pass, t.tenant_id limit ${stagesAtOnce}`,
-    values: [rotationId, runtime.config.keysHeldSeconds + requestSecondsMax, troubles.resting()],
+      where t.rotation_id = $1 and t.pass < 3 and t.tenant_id <> all($3::integer[])
+      order by t.pass, t.tenant_id limit ${stagesAtOnce}`,
+    values: [rotationId, letGoSeconds(runtime.config), troubles.resting()],
   });
 }
 
@@ -137,8 +137,7 @@ async function endOfPass(of: Walk, { tenant_id: tenantId, pass }: Stage, beganAt
   if (pass === 1) return move(of, tenantId, beganAt, { pass: 2, ...beginning });
   const { database, config, log } = of.runtime;
   const caller = Caller.system("crypto");
-  const heldSeconds = config.keysHeldSeconds + requestSecondsMax;
-  const retired = await holding(of, () => retireDataKeys(database, caller, tenantId, heldSeconds));
+  const retired = await holding(of, () => retireDataKeys(database, caller, tenantId, letGoSeconds(config)));
   // What still names an old key was written while the second pass was elsewhere: walk again.
   const goesOn = !retired && !of.troubles.fruitless(tenantId);
   if (!retired && !goesOn) log.warn({ tenantId }, "rows name an old key after the rotation: it stays");
@@ -150,7 +149,7 @@ async function holding<T>({ runtime, rotationId, walker }: Walk, work: () => Pro
   const renew = () =>
     runtime.database.read(platform, {
       name: "crypto.renew_lease",
-      text: `update rotations set leased_until = now() + interval '5 seconds'
+      text: `update rotations set ${leaseRenewed}
         where id = $1 and leased_by = $2::uuid and state = 'running'`,
       values: [rotationId, walker],
     });
@@ -163,7 +162,8 @@ async function holding<T>({ runtime, rotationId, walker }: Walk, work: () => Pro
 }
 
 /**
- * Writes down how far a tenant is and what the stretch took, and renews the lease. Its commit need not wait for the disk, as a batch's need not.
+ * Writes down how far a tenant is and what the stretch took, and renews the lease. Its commit need not wait for the
+ * disk, as a batch's need not.
  * @returns false when the lease was lost: nothing was written
  */
 async function move(
@@ -176,7 +176,7 @@ async function move(
   const moved = await runtime.database.readOne<{ held: boolean }>(platform, {
     name: "crypto.move_stage",
     text: `with held as (
-        update rotations set leased_until = now() + interval '5 seconds', walked_ms = walked_ms + $7
+        update rotations set ${leaseRenewed}, walked_ms = walked_ms + $7
         where id = $1 and leased_by = $2::uuid and state = 'running' returning id
       ), moved as (
         update rotation_tenants set pass = $4, place = $5, after_id = $6

@@ -5,7 +5,8 @@ import { platform } from "../shared/database/scope.ts";
 import { pause } from "../shared/pause.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { RotationTroubles } from "./rotation-troubles.ts";
-import { requestSecondsMax, walk } from "./rotation-walk.ts";
+import { leaseRenewed } from "./rotation-times.ts";
+import { walk } from "./rotation-walk.ts";
 import { sweepKeys } from "./sweep-keys.ts";
 
 const lookEveryMs = 1_000;
@@ -70,14 +71,14 @@ export class RotationWorker {
     const { keysHeldSeconds } = this.#runtime.config;
     if (performance.now() - this.#sweptAt < keysHeldSeconds * holdsPerSweep * 1_000) return;
     this.#sweptAt = performance.now();
-    await sweepKeys(this.#runtime, keysHeldSeconds + requestSecondsMax);
+    await sweepKeys(this.#runtime);
   }
 
   async #lease(): Promise<number | undefined> {
     const taken = await this.#runtime.database.readOne<{ id: number }>(platform, {
       name: "crypto.lease",
       // A lease far ahead was taken before the clock was set back.
-      text: `update rotations set leased_by = $1::uuid, leased_until = now() + interval '5 seconds',
+      text: `update rotations set leased_by = $1::uuid, ${leaseRenewed},
           seen_at = coalesce(seen_at, clock_timestamp())
         where state = 'running' and (leased_by = $1::uuid or leased_until < now() or leased_until > now() + interval '1 minute')
         returning id`,

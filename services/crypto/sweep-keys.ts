@@ -4,12 +4,14 @@ import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { holdMasterKeys } from "./master-keys.ts";
-import { forgetMended, retireDataKeys, retireMasterKeys } from "./retire-keys.ts";
+import { endUnnamedKeys, forgetMended, retireMasterKeys } from "./retire-keys.ts";
+import { letGoSeconds } from "./rotation-times.ts";
 
 const tenantsMax = 1_000;
 
-/** Does nothing while a rotation is under way: it ends the keys itself. @param heldSeconds as `retireDataKeys` takes it */
-export async function sweepKeys({ database, log }: Runtime, heldSeconds: number): Promise<void> {
+/** Does nothing while a rotation is under way: it ends the keys itself. */
+export async function sweepKeys({ database, log, config }: Runtime): Promise<void> {
+  const heldSeconds = letGoSeconds(config);
   const caller = Caller.system("crypto");
   const tenantsOf = async (name: string, text: string, values: unknown[]): Promise<number[]> => {
     const rows = await database.read<{ tenant_id: number }>(platform, { name, text, values });
@@ -32,7 +34,8 @@ export async function sweepKeys({ database, log }: Runtime, heldSeconds: number)
     [heldSeconds],
   );
   if (unneeded.length === 0) return;
-  for (const tenantId of unneeded) await retireDataKeys(database, caller, tenantId, heldSeconds);
+  for (const tenantId of unneeded)
+    await database.change(platform, caller, (change) => endUnnamedKeys(change, tenantId, heldSeconds));
   await database.change(platform, caller, async (change) => {
     await holdMasterKeys(change, "alone");
     const versions = await retireMasterKeys(change);

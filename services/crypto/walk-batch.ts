@@ -6,6 +6,7 @@ import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 import { resealRows, type Resealed, type SealedRow } from "./reseal-rows.ts";
+import { leaseRenewed } from "./rotation-times.ts";
 import { keyIdBytes, namesOther, type SealedPlace } from "./sealed-columns.ts";
 
 /** Ids are integers. */
@@ -121,7 +122,7 @@ async function writeBatch(
         update rotation_tenants set place = $12, after_id = $4 where rotation_id = $2 and tenant_id = $1 and exists (select from held)
       ), counted as (
         update rotations set rows_done = rows_done + (select count(*) from done),
-          leased_until = now() + interval '5 seconds' where id in (select id from held)
+          ${leaseRenewed} where id in (select id from held)
       ) select exists (select from held) as held, set_config('synchronous_commit', 'off', true)`,
     values,
   });

@@ -10,9 +10,6 @@ import { maySee } from "./kinds.rules.ts";
 import { messageOf } from "./message.rules.ts";
 import { sendText } from "./send-text.ts";
 
-/** Seconds before each try: a person wants to know soon or not at all, so a day is the end. */
-const waitsSeconds = [0, 2, 10, 60, 300, 1_800, 7_200, 14_400, 28_800, 43_200];
-
 export interface Chat {
   chatId: number;
   role: Role;
@@ -22,7 +19,6 @@ export interface Chat {
 export function messengerChannel(runtime: Runtime, bot: Bot, ending: AbortSignal): Channel<Chat> {
   return {
     name: "messenger",
-    waitsSeconds,
     settingsOf: (targets) => openChats(runtime, bot, targets),
     async send(delivery, { chatId, role }, signal) {
       const { kind, payload, occurredAt } = delivery;

@@ -25,7 +25,6 @@ export function webhookChannel(broker: ServiceBroker, runtime: Runtime): Channel
   const outbound = outboundOf(runtime);
   return {
     name: "webhook",
-    waitsSeconds: runtime.config.webhookRetrySeconds,
     settingsOf: (targets) => openEndpoints(broker, runtime, targets),
     send: async (delivery, endpoint, signal) =>
       endpoint.secrets.length === 0

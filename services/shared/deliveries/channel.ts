@@ -44,8 +44,6 @@ export interface Outcome<Settings> {
 
 export interface Channel<Settings> {
   readonly name: "webhook" | "messenger";
-  /** Seconds before each try, the first included; so many tries there are. */
-  readonly waitsSeconds: readonly number[];
   /**
    * How targets are reached now; asked at most once a second. One that is absent is not told anything any more: what is on
    * its way to it is canceled. "later": cannot be found out at the moment.

@@ -13,6 +13,7 @@ import type { Lane } from "./lane.ts";
 import { look } from "./leases.ts";
 import { Recorder } from "./recorder.ts";
 import { nextOf } from "./retry.rules.ts";
+import { type Waits, waitsByChannel } from "./waits.ts";
 
 const lookEveryMs = 250;
 const breathMs = 5;
@@ -32,6 +33,7 @@ interface Done<Settings> extends Result, Outcome<Settings> {
 export class DeliveryWorker<Settings> {
   readonly #runtime: Runtime;
   readonly #channel: Channel<Settings>;
+  readonly #waits: Waits;
   readonly #held: HeldTargets<Settings>;
   readonly #recorder: Recorder<Done<Settings>>;
   readonly #ending = new AbortController();
@@ -46,6 +48,7 @@ export class DeliveryWorker<Settings> {
   constructor(runtime: Runtime, channel: Channel<Settings>) {
     this.#runtime = runtime;
     this.#channel = channel;
+    this.#waits = waitsByChannel(runtime.config);
     this.#held = new HeldTargets(runtime.database, channel.name, randomUUID());
     this.#recorder = new Recorder(
       (batch) => this.#write(batch),
@@ -98,13 +101,12 @@ export class DeliveryWorker<Settings> {
   /** Not in every round: looking into an empty queue means walking past all that has just left it. */
   async #lookAround(): Promise<void> {
     this.#lookedAt = performance.now();
-    const { database, config } = this.#runtime;
+    const { database } = this.#runtime;
     const found = this.#mayQueueMore ? undefined : await look(database, this.#channel.name);
     const isQueued = this.#mayQueueMore || found?.queued === true;
-    const webhookWait = config.webhookRetrySeconds[0] ?? 0;
     this.#mayQueueMore =
       isQueued &&
-      (await fanOut(database, webhookWait, (tenantId, error) => {
+      (await fanOut(database, this.#waits, (tenantId, error) => {
         this.#runtime.log.error({ tenantId, err: error }, "a tenant's events wait");
       }));
     if (isQueued || found?.due === true) await this.#held.leaseDue();
@@ -158,7 +160,7 @@ export class DeliveryWorker<Settings> {
     this.#held.turns.ended(lane);
     if (attempt.outcome === "unsent") lane.busy.delete(delivery.id);
     else {
-      const next = nextOf(attempt, delivery.tries, this.#channel.waitsSeconds, Math.random());
+      const next = nextOf(attempt, delivery.tries, this.#waits[this.#channel.name], Math.random());
       this.#recorder.add({ lane, delivery, attempt, settings, next });
     }
     if (isHungry(lane) && lane.mayHaveMore) this.#wake();

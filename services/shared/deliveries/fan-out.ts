@@ -4,6 +4,7 @@
 import type { Change } from "../database/change.ts";
 import type { Database } from "../database/database.ts";
 import { platform } from "../database/scope.ts";
+import type { Waits } from "./waits.ts";
 
 const eventsMax = 500;
 const tenantsMax = 500;
@@ -28,7 +29,7 @@ const fanOutText = `with held as (select pg_try_advisory_xact_lock(${lockClass},
       select id, kind, payload, created_at from events where tenant_id = $1 and id = due.event_id offset 0) e
   ), matched as (
     select e.id, e.kind, e.payload, e.created_at, t.id as target_id,
-      make_interval(secs => case t.channel when 'webhook' then $2::float8 else 0 end) as wait,
+      make_interval(secs => ($2::json ->> t.channel)::float8) as wait,
       row_number() over (partition by t.id order by e.id) as place, count(*) over (partition by t.id) as places
     from told e join delivery_targets t on t.tenant_id = $1 and t.deleted_at is null and t.is_active
       and t.created_at <= e.created_at and t.events && array[e.kind, '*']
@@ -54,15 +55,17 @@ export async function holdFanOut(change: Change, tenantId: number): Promise<void
 }
 
 /**
- * @param webhookWaitSeconds before a webhook's first try; chats are told at once. Any channel's worker makes them for all.
+ * @param waits of all channels: before the first try
  * @param failed told when PostgreSQL refuses one tenant's; the others' are made all the same
  * @returns whether there may be more
  */
 export async function fanOut(
   database: Database,
-  webhookWaitSeconds: number,
+  waits: Waits,
   failed: (tenantId: number, error: unknown) => void,
 ): Promise<boolean> {
+  const firstWaits = Object.entries(waits).map(([channel, seconds]) => [channel, seconds[0] ?? 0]);
+  const firstWaitOf = JSON.stringify(Object.fromEntries(firstWaits));
   const tenants = await database.read<{ tenant_id: number }>(platform, {
     name: "deliveries.queued_tenants",
     byIndex: true,
@@ -76,7 +79,7 @@ export async function fanOut(
         name: "deliveries.fan_out",
         byIndex: true,
         text: fanOutText,
-        values: [tenantId, webhookWaitSeconds],
+        values: [tenantId, firstWaitOf],
       });
       if (done?.events === eventsMax) more = true;
     } catch (error) {

@@ -16,7 +16,7 @@ export function readInteger(shape: IntegerShape): Read {
   const tooSmall = `Input should be greater than or equal to ${min}`;
   const tooLarge = `Input should be less than or equal to ${max}`;
   return (value, failures) => {
-    const number = typeof value === "number" ? value : integerFrom(value);
+    const number = integerFrom(value);
     if (typeof number === "string") return refuse(failures, number, integerMessages[number]);
     if (number >= min && number <= max) {
       // Adding 0 turns -0 into 0.
@@ -39,6 +39,7 @@ const integerMessages = {
 
 /** The number that is meant, be it out of every range (then ±Infinity), or the failure's type. */
 function integerFrom(value: unknown): number | "int_type" | "int_parsing" {
+  if (typeof value === "number") return value;
   if (typeof value === "string") {
     const digits = value.trim();
     return integerText.test(digits) ? Number(digits.replaceAll("_", "")) : "int_parsing";
@@ -49,10 +50,8 @@ function integerFrom(value: unknown): number | "int_type" | "int_parsing" {
 
 /** @returns the whole number that a parameter would be read as, be it out of every range; undefined if it is none */
 export function wholeNumber(value: unknown): number | undefined {
-  const number = typeof value === "number" ? value : integerFrom(value);
-  return typeof number === "number" && (Number.isInteger(number) || Math.abs(number) === Infinity)
-    ? number
-    : undefined;
+  const number = integerFrom(value);
+  return Number.isInteger(number) || number === Infinity || number === -Infinity ? Number(number) : undefined;
 }
 
 export function readFlag(): Read {

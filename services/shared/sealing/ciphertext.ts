@@ -50,3 +50,8 @@ export function keyIdOf(sealed: Buffer): number {
   if (sealed.length < headBytes + tagBytes || sealed[0] !== version) throw new SealBroken("format");
   return sealed.readUInt32BE(1);
 }
+
+/** Also of bytes that are otherwise of no form: for the database their row names the key all the same. Null of fewer. */
+export function namedKey(sealed: Buffer): number | null {
+  return sealed.length >= nonceAt ? sealed.readUInt32BE(1) : null;
+}
