@@ -41,7 +41,7 @@ async function logout(call: Call<unknown>): Promise<void> {
   const { tenantId, userId, sessionId } = principal;
   await call.db.change({ tenantId }, call.caller, async (change) => {
     await change.execute(
-      "update sessions set ended_at = now() where tenant_id = ? and id = ? and ended_at is null",
+      "update sessions set ended_at = now() where tenant_id = $1 and id = $2 and ended_at is null",
       [tenantId, sessionId],
     );
     change.audit({ tenantId, action: "auth.logout", target: { type: "user", id: userId } });
@@ -50,7 +50,7 @@ async function logout(call: Call<unknown>): Promise<void> {
 
 async function clearLockout(call: Call<{ tenant_id: number; email: string }>): Promise<void> {
   const { tenant_id: tenantId, email } = call.params;
-  await call.db.read(platform, {
+  await call.db.write(platform, call.caller, {
     text: "delete from lockouts where tenant_id = $1 and email = lower($2)",
     values: [tenantId, email],
   });

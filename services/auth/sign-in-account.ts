@@ -1,5 +1,6 @@
 // What a sign-in needs to know, in one statement that costs the same whether tenant and account exist or not. Failed
 // sign-ins of unknown tenants are counted and audited in the platform's books.
+import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
@@ -68,17 +69,17 @@ export async function readSignIn(database: Database, subdomain: string, email: s
 export async function countFailure(change: Change, tenantId: number, lockoutKey: string): Promise<void> {
   const key = [tenantId, lockoutKey];
   await change.execute(
-    "insert into lockouts (tenant_id, email, state) values (?, ?, 'null') on conflict do nothing",
+    "insert into lockouts (tenant_id, email, state) values ($1, $2, 'null') on conflict do nothing",
     key,
   );
   const [row] = await change.execute<{ state: LockoutState | null; now_ms: number }>(
     `select state, (extract(epoch from clock_timestamp()) * 1000)::float8 as now_ms from lockouts
-       where tenant_id = ? and email = ? for update`,
+       where tenant_id = $1 and email = $2 for update`,
     key,
   );
   const next = afterFailure(row?.state ?? undefined, row?.now_ms ?? 0);
   await change.execute(
-    "update lockouts set state = ?, updated_at = now() where tenant_id = ? and email = ?",
+    "update lockouts set state = $1, updated_at = now() where tenant_id = $2 and email = $3",
     [JSON.stringify(next), ...key],
   );
 }
@@ -89,7 +90,7 @@ export async function forgetFailures(
   tenantId: number,
   lockoutKey: string,
 ): Promise<void> {
-  await database.read(platform, {
+  await database.write(platform, Caller.system("auth"), {
     name: "auth.forget_failures",
     text: "delete from lockouts where tenant_id = $1 and email = $2",
     values: [tenantId, lockoutKey],

@@ -1,5 +1,6 @@
 // What signing in leaves behind dies here: ended and expired sessions, counts of failures nobody adds to any more,
 // rate counters whose window is over, and expired mail tokens. In batches, so that no statement locks for long.
+import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Runtime } from "../shared/runtime.ts";
 
@@ -20,7 +21,7 @@ const sweeps = [
 export async function sweepSessions(this: { runtime: Runtime }): Promise<void> {
   for (const sweep of sweeps) {
     for (let done = 0; done < batchesMax; done++) {
-      const gone = await this.runtime.database.read<{ one: number }>(platform, {
+      const gone = await this.runtime.database.write<{ one: number }>(platform, Caller.system("auth"), {
         text: `${sweep} returning 1 as one`,
         values: [],
       });
@@ -34,12 +35,9 @@ export async function dropDeadSessions(
   { tenant_id: tenantId, user_id: userId }: { tenant_id: number; user_id: number },
   { database }: Runtime,
 ): Promise<void> {
-  await database.read(
-    { tenantId },
-    {
-      text: `delete from sessions s using users u where s.tenant_id = $1 and s.user_id = $2
+  await database.write({ tenantId }, Caller.system("auth"), {
+    text: `delete from sessions s using users u where s.tenant_id = $1 and s.user_id = $2
         and u.tenant_id = s.tenant_id and u.id = s.user_id and s.user_epoch <> u.session_epoch`,
-      values: [tenantId, userId],
-    },
-  );
+    values: [tenantId, userId],
+  });
 }

@@ -20,8 +20,8 @@ export function destroyKey(call: Call<{ key_id: number }>): Promise<void> {
     if (running !== undefined)
       throw new Conflict("rotation_running", "A rotation is under way: it ends the keys itself");
     const [key] = await change.execute<Row>(
-      `select tenant_id, purpose, state, demoted_at < now() - make_interval(secs => ?) as let_go
-       from data_keys where id = ? for update`,
+      `select tenant_id, purpose, state, demoted_at < now() - make_interval(secs => $1) as let_go
+       from data_keys where id = $2 for update`,
       [heldSeconds, id],
     );
     if (key === undefined || key.state === "destroyed") throw new NotFound("Key");

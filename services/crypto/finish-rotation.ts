@@ -23,13 +23,13 @@ export function finishRotation(
     // Rows that were deleted or written meanwhile need no work: what is done is all there was.
     const [finished] = await change.execute<Finished>(
       `update rotations set state = 'finished', finished_at = now(), rows_total = rows_done
-       where id = ? and leased_by = ? and state = 'running'
+       where id = $1 and leased_by = $2 and state = 'running'
          and not exists (select from rotation_tenants t where t.rotation_id = rotations.id and t.pass < 3)
        returning master_version, previous_version, rows_done::integer`,
       [rotationId, walker],
     );
     if (finished === undefined) return false;
-    await change.execute("delete from rotation_tenants where rotation_id = ?", [rotationId]);
+    await change.execute("delete from rotation_tenants where rotation_id = $1", [rotationId]);
     const destroyed = await retireMasterKeys(change);
     const tenantId = await platformTenantId(change);
     const facts = {

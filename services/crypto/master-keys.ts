@@ -30,7 +30,7 @@ export async function ensureMasterKey({ database, secrets, log }: Runtime): Prom
     const version = 1;
     const key = randomBytes(keyBytes);
     await change.execute(
-      "insert into master_keys (version, wrapped, fingerprint, state) values (?, ?, ?, 'primary')",
+      "insert into master_keys (version, wrapped, fingerprint, state) values ($1, $2, $3, 'primary')",
       [version, wrapMasterKey(secrets.boot, version, key), masterFingerprint(key)],
     );
     key.fill(0);

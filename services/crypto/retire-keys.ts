@@ -23,14 +23,14 @@ export async function needsOf(change: Change, tenantId: number, keyId: number): 
   for (const place of sealedPlaces) {
     const [counted] = await change.execute<{ rows: number }>(
       `select count(*)::integer as rows from ${place.table}
-       where ${place.tenant} = ? and (${names(place, `'\\x${bytes}'::bytea`)})`,
+       where ${place.tenant} = $1 and (${names(place, `'\\x${bytes}'::bytea`)})`,
       [tenantId],
     );
     rows[place.table] = counted?.rows ?? 0;
   }
   const [stuck] = await change.execute<{ rows: number }>(
     `select count(distinct (table_name, row_id))::integer as rows from quarantined_fields
-     where tenant_id = ? and key_id = ?`,
+     where tenant_id = $1 and key_id = $2`,
     [tenantId, keyId],
   );
   return { rows, quarantined: stuck?.rows ?? 0 };
@@ -67,8 +67,8 @@ export async function endUnnamedKeys(
   await change.execute(`select set_config('statement_timeout', '${countMsMax}', true)`);
   // Alone with each key: whoever writes a row under it holds it shared until its transaction ends.
   const old = await change.execute<{ id: number }>(
-    `select id from data_keys where tenant_id = ? and purpose = 'field' and state = 'decrypt_only'
-       and demoted_at < now() - make_interval(secs => ?) order by id for update`,
+    `select id from data_keys where tenant_id = $1 and purpose = 'field' and state = 'decrypt_only'
+       and demoted_at < now() - make_interval(secs => $2) order by id for update`,
     [tenantId, heldSeconds],
   );
   await forgetMended(change, tenantId);
@@ -85,7 +85,7 @@ async function isNamed(change: Change, tenantId: number, keyId: number): Promise
   const bytes = keyIdBytes(keyId).toString("hex");
   for (const place of sealedPlaces) {
     const [row] = await change.execute(
-      `select from ${place.table} where ${place.tenant} = ? and (${names(place, `'\\x${bytes}'::bytea`)}) limit 1`,
+      `select from ${place.table} where ${place.tenant} = $1 and (${names(place, `'\\x${bytes}'::bytea`)}) limit 1`,
       [tenantId],
     );
     if (row !== undefined) return true;
@@ -101,12 +101,14 @@ async function isWalkable(change: Change, tenantId: number, keyId: number): Prom
 
 /** A field that was written anew, or whose row is gone, is not in quarantine any more. */
 export async function forgetMended(change: Change, tenantId: number): Promise<void> {
-  const some = await change.execute("select from quarantined_fields where tenant_id = ? limit 1", [tenantId]);
+  const some = await change.execute("select from quarantined_fields where tenant_id = $1 limit 1", [
+    tenantId,
+  ]);
   if (some.length === 0) return;
   for (const { table, tenant, id, columns } of sealedPlaces) {
     for (const column of columns) {
       await change.execute(
-        `delete from quarantined_fields q where q.tenant_id = ? and q.table_name = ? and q.column_name = ?
+        `delete from quarantined_fields q where q.tenant_id = $1 and q.table_name = $2 and q.column_name = $3
            and not exists (select from ${table} t where t.${tenant} = q.tenant_id and t.${id} = q.row_id
              and case when q.key_id is null then length(t.${column}) < 5
                else substring(t.${column} from 2 for 4) = substring(int8send(q.key_id) from 5) end)`,
@@ -118,7 +120,7 @@ export async function forgetMended(change: Change, tenantId: number): Promise<vo
 
 /** The caller has made sure, in this transaction, that nothing needs it. */
 export async function destroyDataKey(change: Change, tenantId: number, id: number): Promise<void> {
-  await change.execute("update data_keys set state = 'destroyed', wrapped = null where id = ?", [id]);
+  await change.execute("update data_keys set state = 'destroyed', wrapped = null where id = $1", [id]);
   change.audit({ tenantId, action: "encryption.destroy_key", target: { type: "data_key", id } });
 }
 

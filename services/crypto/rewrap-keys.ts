@@ -50,23 +50,23 @@ export async function rewrapDataKeys(
     const page = await change.execute<DataKeyRow>(
       `select d.id, d.tenant_id, d.purpose, d.wrapped, m.version, m.wrapped as master
        from data_keys d join master_keys m on m.version = d.master_version
-       where d.state <> 'destroyed' and d.id > ? order by d.id limit ${pageMax}`,
+       where d.state <> 'destroyed' and d.id > $1 order by d.id limit ${pageMax}`,
       [after],
     );
     if (page.length === 0) break;
-    const anew: { id: number; wrapped: string }[] = [];
+    const anew: { id: number; wrapped: Buffer }[] = [];
     for (const row of page) {
       const known = masters.get(row.version) ?? openMasterKey(bootSecret, row);
       masters.set(row.version, known);
       const again = wrapAgain(known, fresh, row);
-      if (again !== undefined) anew.push({ id: row.id, wrapped: again.toString("hex") });
+      if (again !== undefined) anew.push({ id: row.id, wrapped: again });
       else if (++broken <= namedMax)
         log.error({ tenantId: row.tenant_id, keyId: row.id }, "a key that does not open is not wrapped anew");
     }
     await change.execute(
-      `update data_keys d set wrapped = decode(u.wrapped, 'hex'), master_version = ?
-       from json_to_recordset(?::json) as u (id integer, wrapped text) where d.id = u.id`,
-      [fresh.version, JSON.stringify(anew)],
+      `update data_keys d set wrapped = u.wrapped, master_version = $1
+       from unnest($2::integer[], $3::bytea[]) as u (id, wrapped) where d.id = u.id`,
+      [fresh.version, anew.map(({ id }) => id), anew.map(({ wrapped }) => wrapped)],
     );
     rewrapped += anew.length;
     after = page.at(-1)?.id ?? Number.POSITIVE_INFINITY;
@@ -105,7 +105,7 @@ export async function renewFieldKeys(change: Change, fresh: MasterKey): Promise<
   for (let start = 0; start < tenantIds.length; start += pageMax) {
     const page = tenantIds.slice(start, start + pageMax);
     const drawn = await change.execute<{ id: number }>(
-      "select nextval('data_keys_id_seq')::integer as id from generate_series(1, ?::integer)",
+      "select nextval('data_keys_id_seq')::integer as id from generate_series(1, $1::integer)",
       [page.length],
     );
     const made = page.map((tenantId, at) => {
@@ -113,13 +113,18 @@ export async function renewFieldKeys(change: Change, fresh: MasterKey): Promise<
       const key = randomBytes(keyBytes);
       const wrapped = wrapDataKey(fresh.key, { tenantId, purpose: "field", id }, key);
       key.fill(0);
-      return { id, tenant_id: tenantId, wrapped: wrapped.toString("hex") };
+      return { id, tenantId, wrapped };
     });
     await change.execute(
       `insert into data_keys (id, tenant_id, purpose, master_version, wrapped, state)
-       select u.id, u.tenant_id, 'field', ?, decode(u.wrapped, 'hex'), 'primary'
-       from json_to_recordset(?::json) as u (id integer, tenant_id integer, wrapped text)`,
-      [fresh.version, JSON.stringify(made)],
+       select u.id, u.tenant_id, 'field', $1, u.wrapped, 'primary'
+       from unnest($2::integer[], $3::integer[], $4::bytea[]) as u (id, tenant_id, wrapped)`,
+      [
+        fresh.version,
+        made.map(({ id }) => id),
+        made.map(({ tenantId }) => tenantId),
+        made.map(({ wrapped }) => wrapped),
+      ],
     );
   }
   return tenantIds;

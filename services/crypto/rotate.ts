@@ -34,7 +34,9 @@ async function begin(call: Call<unknown>, change: Change, key: Buffer): Promise<
   await holdMasterKeys(change, "alone");
   const fingerprint = masterFingerprint(key);
   // What is wrong with the request is said before what hinders it now.
-  const [used] = await change.execute("select version from master_keys where fingerprint = ?", [fingerprint]);
+  const [used] = await change.execute("select version from master_keys where fingerprint = $1", [
+    fingerprint,
+  ]);
   if (used !== undefined) throw Invalid.body("new_key", "the key was used before");
   const [running] = await change.execute("select id from rotations where state = 'running'");
   if (running !== undefined)
@@ -44,7 +46,7 @@ async function begin(call: Call<unknown>, change: Change, key: Buffer): Promise<
   const { boot } = call.runtime.secrets;
   const wrapped = wrapMasterKey(boot, version, key);
   await change.execute(
-    "insert into master_keys (version, wrapped, fingerprint, state) values (?, ?, ?, 'primary')",
+    "insert into master_keys (version, wrapped, fingerprint, state) values ($1, $2, $3, 'primary')",
     [version, wrapped, fingerprint],
   );
   const fresh = { version, key: unwrapMasterKey(boot, version, wrapped) };
@@ -105,14 +107,14 @@ interface Begun {
 async function recordRotation(change: Change, begun: Begun): Promise<number> {
   const [made] = await change.execute<{ id: number }>(
     `insert into rotations (master_version, previous_version, rewrapped, rows_total, tenants_total)
-     values (?, ?, ?, ?, ?) returning id`,
+     values ($1, $2, $3, $4, $5) returning id`,
     [begun.version, begun.previous, begun.rewrapped, begun.rows, begun.tenantIds.length],
   );
   if (made === undefined) throw new Error("an inserted row was not returned");
   await change.execute(
     `insert into rotation_tenants (rotation_id, tenant_id)
-     select ?, tenant.value::integer from json_array_elements_text(?::json) as tenant (value)`,
-    [made.id, JSON.stringify(begun.tenantIds)],
+     select $1, tenant from unnest($2::integer[]) tenant`,
+    [made.id, begun.tenantIds],
   );
   return made.id;
 }

@@ -147,7 +147,7 @@ async function endOfPass(of: Walk, { tenant_id: tenantId, pass }: Stage, beganAt
 /** Renews the lease meanwhile: to look through millions of rows takes longer than it lasts. */
 async function holding<T>({ runtime, rotationId, walker }: Walk, work: () => Promise<T>): Promise<T> {
   const renew = () =>
-    runtime.database.read(platform, {
+    runtime.database.write(platform, Caller.system("crypto"), {
       name: "crypto.renew_lease",
       text: `update rotations set ${leaseRenewed}
         where id = $1 and leased_by = $2::uuid and state = 'running'`,
@@ -173,7 +173,7 @@ async function move(
   to: { pass: 1 | 2 | 3; place: number; afterId: number },
 ): Promise<boolean> {
   const walkedMs = Math.round(performance.now() - beganAt);
-  const moved = await runtime.database.readOne<{ held: boolean }>(platform, {
+  const moved = await runtime.database.writeOne<{ held: boolean }>(platform, Caller.system("crypto"), {
     name: "crypto.move_stage",
     text: `with held as (
         update rotations set ${leaseRenewed}, walked_ms = walked_ms + $7

@@ -1,6 +1,7 @@
 // Looks for a rotation to walk, takes its lease and walks at the pace that was set. Every crypto process has one of
 // these; the lease lets one of them work, and another take over soon after it has died.
 import { randomUUID } from "node:crypto";
+import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import { pause } from "../shared/pause.ts";
 import type { Runtime } from "../shared/runtime.ts";
@@ -75,7 +76,7 @@ export class RotationWorker {
   }
 
   async #lease(): Promise<number | undefined> {
-    const taken = await this.#runtime.database.readOne<{ id: number }>(platform, {
+    const taken = await this.#runtime.database.writeOne<{ id: number }>(platform, Caller.system("crypto"), {
       name: "crypto.lease",
       // A lease far ahead was taken before the clock was set back.
       text: `update rotations set leased_by = $1::uuid, ${leaseRenewed},
@@ -89,7 +90,7 @@ export class RotationWorker {
 
   /** So that the next process need not wait for the lease to run out. */
   async #release(): Promise<void> {
-    await this.#runtime.database.read(platform, {
+    await this.#runtime.database.write(platform, Caller.system("crypto"), {
       name: "crypto.release",
       text: "update rotations set leased_until = now() where state = 'running' and leased_by = $1::uuid",
       values: [this.#id],

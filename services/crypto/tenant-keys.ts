@@ -87,17 +87,17 @@ async function makeMissing(
 ): Promise<void> {
   await holdMasterKeys(change, "shared");
   const [tenant] = await change.execute(
-    "select id from tenants where id = ? and deleted_at is null for no key update",
+    "select id from tenants where id = $1 and deleted_at is null for no key update",
     [tenantId],
   );
   if (tenant === undefined) throw new NotFound("Tenant");
   await change.execute(
     `update data_keys set state = 'decrypt_only', demoted_at = now()
-     where tenant_id = ? and id = ? and state = 'primary' and purpose = 'field'`,
+     where tenant_id = $1 and id = $2 and state = 'primary' and purpose = 'field'`,
     [tenantId, wornKeyId],
   );
   const present = await change.execute<{ purpose: KeyPurpose }>(
-    "select purpose from data_keys where tenant_id = ? and state = 'primary'",
+    "select purpose from data_keys where tenant_id = $1 and state = 'primary'",
     [tenantId],
   );
   for (const purpose of purposes) {
@@ -115,7 +115,7 @@ async function makeKey(call: Asked, change: Change, tenantId: number, purpose: K
   const master = unwrapMasterKey(call.runtime.secrets.boot, version, wrapped);
   await change.execute(
     `insert into data_keys (id, tenant_id, purpose, master_version, wrapped, state)
-     values (?, ?, ?, ?, ?, 'primary')`,
+     values ($1, $2, $3, $4, $5, 'primary')`,
     [id, tenantId, purpose, version, wrapDataKey(master, { tenantId, purpose, id }, key)],
   );
   key.fill(0);

@@ -2,6 +2,7 @@
 // One statement writes the rows, the quarantine, the cursor and the count, so a crash leaves all of a batch or nothing. Its
 // commit need not wait for the disk: what a crash of the machine undoes is walked again, and whoever destroys a key commits
 // later, and waits, which brings all that was before to the disk too.
+import { Caller } from "../shared/caller.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
@@ -103,7 +104,7 @@ async function writeBatch(
     ...columns.map((_, at) => rows.map((row) => row.fields[at] ?? null)),
   ];
   const arrays = columns.map((_, at) => `$${13 + at}::bytea[]`).join(", ");
-  const [written] = await database.read<{ held: boolean }>(platform, {
+  const [written] = await database.write<{ held: boolean }>(platform, Caller.system("crypto"), {
     name: `crypto.reseal_${table}`,
     text: `with held as (
         select id from rotations where id = $2 and leased_by = $3::uuid and state = 'running' for update

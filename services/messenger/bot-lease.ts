@@ -1,7 +1,10 @@
 // Which process speaks with the messenger: the one that holds the bot's lease, by the database's clock. A process that
 // died is followed by another when its lease has run out.
+import { Caller } from "../shared/caller.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
+
+const caller = Caller.system("messenger");
 
 export const leaseSeconds = 15;
 
@@ -19,7 +22,7 @@ export class BotLease {
 
   /** Takes the lease, or prolongs it. @returns whether it is held now */
   async hold(): Promise<boolean> {
-    const held = await this.#database.readOne(platform, {
+    const held = await this.#database.writeOne(platform, caller, {
       name: "messenger.lease",
       text: `insert into messenger_bots as b (bot, leased_by, leased_until)
         values ($1, $2::uuid, now() + interval '${leaseSeconds} seconds')
@@ -34,7 +37,7 @@ export class BotLease {
 
   /** @param username as the messenger names the bot; undefined leaves it */
   async say(state: "ok" | "down", username?: string): Promise<void> {
-    await this.#database.read(platform, {
+    await this.#database.write(platform, caller, {
       name: "messenger.say",
       text: `update messenger_bots set state = $3, username = coalesce($4, username)
         where bot = $1 and leased_by = $2::uuid`,
@@ -43,7 +46,7 @@ export class BotLease {
   }
 
   async release(): Promise<void> {
-    await this.#database.read(platform, {
+    await this.#database.write(platform, caller, {
       name: "messenger.release",
       text: "update messenger_bots set leased_until = null where bot = $1 and leased_by = $2::uuid",
       values: [this.#bot, this.#holder],

@@ -24,13 +24,13 @@ export function endLinkOfUser(
   user: { tenantId: number; userId: number },
   reason: EndReason,
 ): Promise<boolean> {
-  const where = "tenant_id = ? and user_id = ? and ended_at is null";
+  const where = "tenant_id = $1 and user_id = $2 and ended_at is null";
   return endLinks(change, where, [user.tenantId, user.userId], () => reason, true);
 }
 
 /** In the platform's scope: a chat does not know its tenant. @returns whether there was one */
 export function endLinkOfChat(change: Change, chatId: number, reason: EndReason): Promise<boolean> {
-  return endLinks(change, "chat_id = ? and ended_at is null", [chatId], () => reason, false);
+  return endLinks(change, "chat_id = $1 and ended_at is null", [chatId], () => reason, false);
 }
 
 const finishedMax = 100;
@@ -57,7 +57,7 @@ async function endLinks(
     const { id, tenant_id: tenantId, user_id: userId, chat_id: chatId } = row;
     await change.execute(
       `update delivery_targets set is_active = false, deleted_at = coalesce(deleted_at, now()), updated_at = now()
-       where tenant_id = ? and id = ?`,
+       where tenant_id = $1 and id = $2`,
       [tenantId, id],
     );
     // In batches, and so by a job: after an outage it may be a long backlog. The worker drops what is due by itself.

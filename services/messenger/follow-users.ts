@@ -31,12 +31,12 @@ export async function sweepMessenger(this: { runtime: Runtime }): Promise<void> 
   const { database } = this.runtime;
   // Should the job of an ended link have been lost with its process.
   await finishAll(this.runtime);
-  await database.read(platform, {
+  await database.write(platform, Caller.system("messenger"), {
     name: "messenger.sweep_codes",
     text: "delete from messenger_codes where expires_at < now() - interval '1 hour'",
     values: [],
   });
-  await database.read(platform, {
+  await database.write(platform, Caller.system("messenger"), {
     name: "messenger.sweep_updates",
     text: `delete from messenger_updates where taken_at < now() - interval '${updatesKeptDays} days'`,
     values: [],

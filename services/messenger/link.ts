@@ -35,28 +35,28 @@ async function link(change: Change, { tenantId, userId }: Account, hash: Buffer)
   // Held until commit: whoever blocks or deletes the user comes before or after, and two of a user's own come in turn.
   const [user] = await change.execute(
     `select u.id from users u join tenants t on t.id = u.tenant_id and t.is_active and t.deleted_at is null
-     where u.tenant_id = ? and u.id = ? and u.is_active and u.deleted_at is null for no key update of u for share of t`,
+     where u.tenant_id = $1 and u.id = $2 and u.is_active and u.deleted_at is null for no key update of u for share of t`,
     [tenantId, userId],
   );
   if (user === undefined) throw new Unauthorized();
   const [existing] = await change.execute(
-    "select id from messenger_links where tenant_id = ? and user_id = ? and ended_at is null",
+    "select id from messenger_links where tenant_id = $1 and user_id = $2 and ended_at is null",
     [tenantId, userId],
   );
   if (existing !== undefined) throw alreadyLinked();
   // Deleting the row is what uses the code: of many who try at once, one gets it.
   const [chat] = await change.execute<{ chat_id: string; display_name: string }>(
-    "delete from messenger_codes where code_hash = ? and expires_at > now() returning chat_id, display_name",
+    "delete from messenger_codes where code_hash = $1 and expires_at > now() returning chat_id, display_name",
     [hash],
   );
   if (chat === undefined) throw new BadRequest("invalid_code", "The code is invalid or expired");
   const [target] = await change.execute<{ id: number }>(
-    `insert into delivery_targets (tenant_id, channel, events, is_active) values (?, 'messenger', '{}', false)
+    `insert into delivery_targets (tenant_id, channel, events, is_active) values ($1, 'messenger', '{}', false)
      returning id`,
     [tenantId],
   );
   await change.execute(
-    "insert into messenger_links (id, tenant_id, user_id, chat_id, display_name) values (?, ?, ?, ?, ?)",
+    "insert into messenger_links (id, tenant_id, user_id, chat_id, display_name) values ($1, $2, $3, $4, $5)",
     [target?.id, tenantId, userId, chat.chat_id, chat.display_name],
   );
   await enqueueReply(change, Number(chat.chat_id), "linked");

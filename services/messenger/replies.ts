@@ -38,7 +38,7 @@ export async function sendReply(this: { runtime: Runtime }, payload: unknown): P
 /** @returns undefined when the chat has given up meanwhile */
 async function drawCode(runtime: Runtime, chatId: number): Promise<string | undefined> {
   const code = newCode((below) => randomInt(below));
-  const drawn = await runtime.database.readOne(platform, {
+  const drawn = await runtime.database.writeOne(platform, Caller.system("messenger"), {
     name: "messenger.draw_code",
     text: `update messenger_codes set code_hash = $2, expires_at = now() + interval '10 minutes'
       where chat_id = $1 returning chat_id`,

@@ -18,12 +18,12 @@ export async function subscribe(call: Call<{ events: (EventKind | "*")[] }>): Pr
     throw new Forbidden("event_not_allowed", `Your role may not see ${refused.join(", ")}`);
   await call.db.change({ tenantId }, call.caller, async (change) => {
     const [link] = await change.execute<{ id: number }>(
-      "select id from messenger_links where tenant_id = ? and user_id = ? and ended_at is null for no key update",
+      "select id from messenger_links where tenant_id = $1 and user_id = $2 and ended_at is null for no key update",
       [tenantId, userId],
     );
     if (link === undefined) throw new Conflict("not_linked", "The account has no linked chat");
-    await change.execute(`update messenger_links set events = ${texts} where tenant_id = ? and id = ?`, [
-      JSON.stringify(events),
+    await change.execute("update messenger_links set events = $1 where tenant_id = $2 and id = $3", [
+      events,
       tenantId,
       link.id,
     ]);
@@ -34,19 +34,15 @@ export async function subscribe(call: Call<{ events: (EventKind | "*")[] }>): Pr
   return readStatus(call.runtime, account);
 }
 
-/** A JSON list as an array of text: the parameters of a change are scalars. */
-const texts = `array(select kind.value from json_array_elements_text(?::json) with ordinality as kind (value, place)
-  order by kind.place)`;
-
 async function tell(
   change: Change,
   { tenantId, id }: { tenantId: number; id: number },
   kinds: readonly string[],
 ): Promise<void> {
   await change.execute(
-    `update delivery_targets set events = ${texts}, is_active = ?, updated_at = now()
-     where tenant_id = ? and id = ? and deleted_at is null`,
-    [JSON.stringify(kinds), kinds.length > 0, tenantId, id],
+    `update delivery_targets set events = $1, is_active = $2, updated_at = now()
+     where tenant_id = $3 and id = $4 and deleted_at is null`,
+    [kinds, kinds.length > 0, tenantId, id],
   );
 }
 
@@ -55,7 +51,7 @@ export async function lookAgain(change: Change, tenantId: number, userId: number
   const [link] = await change.execute<{ id: number; events: string[]; role: Role }>(
     `select l.id, l.events, u.role from messenger_links l
      join users u on u.tenant_id = l.tenant_id and u.id = l.user_id
-     where l.tenant_id = ? and l.user_id = ? and l.ended_at is null for no key update of l`,
+     where l.tenant_id = $1 and l.user_id = $2 and l.ended_at is null for no key update of l`,
     [tenantId, userId],
   );
   if (link !== undefined) await tell(change, { tenantId, id: link.id }, toldKinds(link.role, link.events));

@@ -21,7 +21,7 @@ export async function takeUpdate(runtime: Runtime, bot: string, update: Update):
   const isLoud = act !== undefined && (await isTooLoud(runtime, act.chatId));
   await runtime.database.change(platform, Caller.system("messenger"), async (change) => {
     const [fresh] = await change.execute(
-      "insert into messenger_updates (bot, update_id) values (?, ?) on conflict do nothing returning update_id",
+      "insert into messenger_updates (bot, update_id) values ($1, $2) on conflict do nothing returning update_id",
       [bot, update.id],
     );
     if (fresh === undefined || act === undefined) return;
@@ -56,19 +56,19 @@ async function obey(change: Change, act: Act): Promise<void> {
 }
 
 async function leave(change: Change, { what, chatId }: Act): Promise<boolean> {
-  await change.execute("delete from messenger_codes where chat_id = ?", [chatId]);
+  await change.execute("delete from messenger_codes where chat_id = $1", [chatId]);
   return endLinkOfChat(change, chatId, what === "blocked" ? "chat_gone" : "chat_stopped");
 }
 
 /** The older code ends here, not first when the new one is drawn. */
 async function giveCode(change: Change, chatId: number, displayName: string): Promise<void> {
   const [link] = await change.execute(
-    "select id from messenger_links where chat_id = ? and ended_at is null",
+    "select id from messenger_links where chat_id = $1 and ended_at is null",
     [chatId],
   );
   if (link !== undefined) return enqueueReply(change, chatId, "already_linked");
   await change.execute(
-    `insert into messenger_codes (chat_id, display_name, expires_at) values (?, ?, now() + interval '10 minutes')
+    `insert into messenger_codes (chat_id, display_name, expires_at) values ($1, $2, now() + interval '10 minutes')
      on conflict (chat_id) do update set code_hash = null, display_name = excluded.display_name,
        expires_at = excluded.expires_at`,
     [chatId, displayName],

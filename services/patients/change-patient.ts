@@ -68,21 +68,21 @@ function writeUpdate(
   const { tenantId } = sight;
   const { patient_id: id, version } = call.params;
   return call.db.change({ tenantId }, call.caller, async (change) => {
-    const sets = Object.keys(columns).map((column) => `${column} = ?`);
-    const { values, bind } = binder("?");
-    const seen = seenBy(sight, bind);
+    const { values, bind } = binder();
+    const sets = Object.entries(columns).map(([column, value]) => `${column} = ${bind(value)}`);
     const [row] = await change.execute<PatientRow>(
       `update patients p set ${sets.join(", ")}, version = p.version + 1, updated_at = now()
-       where ${seen} and p.id = ? and p.version = ? returning ${patientColumns}`,
-      [...Object.values(columns), ...values, id, version],
+       where ${seenBy(sight, bind)} and p.id = ${bind(id)} and p.version = ${bind(version)} returning ${patientColumns}`,
+      values,
     );
     if (row === undefined) {
       // It was there a moment ago: somebody else was first, and has changed it or taken it away.
-      const [present] = await change.execute(`select from patients p where ${seen} and p.id = ?`, [
-        ...values,
-        id,
-      ]);
-      throw present === undefined ? new NotFound("Patient") : stale();
+      const again = binder();
+      const present = await change.execute(
+        `select from patients p where ${seenBy(sight, again.bind)} and p.id = ${again.bind(id)}`,
+        again.values,
+      );
+      throw present.length === 0 ? new NotFound("Patient") : stale();
     }
     const target = { type: "patient", id };
     change.audit({ tenantId, action: "patient.update", target, changes: { fields, version: row.version } });

@@ -27,15 +27,12 @@ export async function createPatient(call: Create): Promise<Patient> {
   const { tenantId } = sight;
   const departmentId = departmentFor(sight, params.department_id);
   // The id is part of what is sealed, so it is drawn before the row is written.
-  const drawn = await call.db.readOne<{ id: number; fits: boolean }>(
-    { tenantId },
-    {
-      name: "patients.draw",
-      text: `select nextval('patients_id_seq')::integer as id, $2::integer is null
+  const drawn = await call.db.writeOne<{ id: number; fits: boolean }>({ tenantId }, call.caller, {
+    name: "patients.draw",
+    text: `select nextval('patients_id_seq')::integer as id, $2::integer is null
         or exists (select from departments where tenant_id = $1 and id = $2) as fits`,
-      values: [tenantId, departmentId],
-    },
-  );
+    values: [tenantId, departmentId],
+  });
   if (drawn?.fits !== true) throw noDepartment();
   const texts: PatientTexts = {
     full_name: params.full_name,
@@ -55,7 +52,7 @@ export async function createPatient(call: Create): Promise<Patient> {
     const values = Object.entries({ ...fields, ...sealed });
     const [made] = await change.execute<PatientRow>(
       `insert into patients as p (${values.map(([column]) => column).join(", ")})
-       values (${values.map(() => "?").join(", ")}) returning ${patientColumns}`,
+       values (${values.map((_, at) => `$${at + 1}`).join(", ")}) returning ${patientColumns}`,
       values.map(([, value]) => value),
     );
     if (made === undefined) throw new Error("an inserted row was not returned");
@@ -73,12 +70,12 @@ export async function removePatient(call: Call<{ patient_id: number }>): Promise
   const { tenantId } = sight;
   const { patient_id: id } = call.params;
   await call.db.change({ tenantId }, call.caller, async (change) => {
-    const { values, bind } = binder("?");
+    const { values, bind } = binder();
     const seen = seenBy(sight, bind);
     const [gone] = await change.execute(
       `update patients p set deleted_at = now(), updated_at = now(), version = p.version + 1
-       where ${seen} and p.id = ? returning p.id`,
-      [...values, id],
+       where ${seen} and p.id = ${bind(id)} returning p.id`,
+      values,
     );
     if (gone === undefined) throw new NotFound("Patient");
     change.audit({ tenantId, action: "patient.delete", target: { type: "patient", id } });

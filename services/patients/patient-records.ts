@@ -28,21 +28,18 @@ export async function createRecord(call: Create): Promise<PatientRecord> {
   const sight = sightOf(call);
   const { tenantId, userId } = sight;
   const { values, bind } = binder();
-  const drawn = await call.db.readOne<{ id: number }>(
-    { tenantId },
-    {
-      name: sight.canSeeAllPatients ? "patient_records.draw" : "patient_records.draw_in_department",
-      text: `select nextval('patient_records_id_seq')::integer as id from patients p
+  const drawn = await call.db.writeOne<{ id: number }>({ tenantId }, call.caller, {
+    name: sight.canSeeAllPatients ? "patient_records.draw" : "patient_records.draw_in_department",
+    text: `select nextval('patient_records_id_seq')::integer as id from patients p
         where ${seenBy(sight, bind)} and p.id = ${bind(patientId)}`,
-      values,
-    },
-  );
+    values,
+  });
   if (drawn === undefined) throw new NotFound("Patient");
   const { id } = drawn;
   const sealed = (await sealingKeys(call, tenantId)).seal("patient_records", "body", id, body);
   const row = await call.db.change({ tenantId }, call.caller, async (change) => {
     const [made] = await change.execute<RecordRow>(
-      `insert into patient_records (id, tenant_id, patient_id, author_id, kind, body) values (?, ?, ?, ?, ?, ?)
+      `insert into patient_records (id, tenant_id, patient_id, author_id, kind, body) values ($1, $2, $3, $4, $5, $6)
        returning ${recordColumns}`,
       [id, tenantId, patientId, userId, kind, sealed],
     );

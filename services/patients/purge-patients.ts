@@ -13,7 +13,7 @@ export async function purgeDeletedPatients(this: { runtime: Runtime }): Promise<
     const purged = await database.change(platform, Caller.system("patients"), async (change) => {
       const rows = await change.execute<{ tenant_id: number; id: number }>(
         `delete from patients where (tenant_id, id) in (select tenant_id, id from patients
-           where deleted_at < now() - make_interval(days => ?) order by deleted_at limit ${batch} for update skip locked)
+           where deleted_at < now() - make_interval(days => $1) order by deleted_at limit ${batch} for update skip locked)
          returning tenant_id, id`,
         [config.retentionDays],
       );

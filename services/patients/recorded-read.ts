@@ -2,7 +2,7 @@
 // whether the caller sees the patient and whether the value's stamp is still the present one, and writes the audit entry
 // of the reading if both hold. That is why no outdated value can be told, whatever the cache's nodes do: the cache
 // remembers, the database says whether the memory is true. It costs nothing extra, as a reading has to be recorded anyway.
-import type { Caller } from "../shared/caller.ts";
+import { Caller } from "../shared/caller.ts";
 import { appendEntries, entryArrays, type EntryValues, entryValues } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
 import { TenantBatches } from "../shared/tenant-batches.ts";
@@ -61,8 +61,9 @@ export class RecordedReads {
 }
 
 async function ask(database: Database, tenantId: number, asked: readonly Asked[]): Promise<Verdict[]> {
-  const rows = await database.read<{ place: number; fresh: boolean }>(
+  const rows = await database.write<{ place: number; fresh: boolean }>(
     { tenantId },
+    Caller.system("patients"),
     {
       name: "patients.recorded_read",
       text,

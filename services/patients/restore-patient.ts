@@ -26,7 +26,7 @@ export async function restorePatient(call: Call<{ patient_id: number }>): Promis
   const restore = call.db.change({ tenantId }, call.caller, async (change) => {
     const [row] = await change.execute<{ version: number }>(
       `update patients set deleted_at = null, updated_at = now(), version = version + 1
-       where tenant_id = ? and id = ? and deleted_at is not null returning version`,
+       where tenant_id = $1 and id = $2 and deleted_at is not null returning version`,
       [tenantId, id],
     );
     if (row === undefined) throw new Conflict("not_deleted", "This patient is not deleted");

@@ -19,7 +19,7 @@ export function sightOf(call: Call<unknown>): Sight {
 
 /**
  * The condition under which a row of `patients p` is seen; live rows only.
- * @param bind takes a value and answers its parameter ("$1" or "?"); called in the order of the text
+ * @param bind takes a value and answers its parameter, "$1"
  */
 export function seenBy(sight: Sight, bind: (value: unknown) => string): string {
   const own = `p.tenant_id = ${bind(sight.tenantId)} and p.deleted_at is null`;

@@ -3,6 +3,7 @@
 // shared by many under load and nothing waits for a clock.
 import { createHash } from "node:crypto";
 import type { Call } from "../shared/bus.ts";
+import { Caller } from "../shared/caller.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import { errorCode } from "../shared/embedded/start-error.ts";
@@ -15,6 +16,8 @@ import { decideBatch, type Item, type Outcome } from "./decide-batch.ts";
 import { type Known, racedCode, readStatement, writeStatement } from "./inbox-statements.ts";
 
 const triesMax = 8;
+/** Of a batch, which may hold what several have sent. */
+const caller = Caller.system("payments");
 /** A batch costs what ten notifications cost: it is worth some turns of the event loop, well below a millisecond each. */
 const gatherTurnsMax = 20;
 
@@ -66,7 +69,7 @@ async function takeBatch(
     if (known === undefined) throw new Error("a select without a table answered no row");
     const { outcomes, written } = decideBatch(items, known);
     try {
-      if (written !== undefined) await database.read(platform, writeStatement(written));
+      if (written !== undefined) await database.write(platform, caller, writeStatement(written));
       return outcomes;
     } catch (error) {
       if (errorCode(error) !== racedCode) throw error;

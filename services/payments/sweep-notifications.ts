@@ -1,6 +1,7 @@
 // The end of notifications: 90 days after they came, far beyond any provider's retries, in batches. What comes again
 // later still changes nothing, because the payment itself has taken it in already. So rows stay where no payment
 // guards: of a tenant that is gone, and of one that never was, under whose subdomain another may live some day.
+import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Runtime } from "../shared/runtime.ts";
 
@@ -10,7 +11,7 @@ const batchesMax = 100;
 
 export async function sweepNotifications(this: { runtime: Runtime }): Promise<void> {
   for (let done = 0; done < batchesMax; done++) {
-    const gone = await this.runtime.database.read<{ one: number }>(platform, {
+    const gone = await this.runtime.database.write<{ one: number }>(platform, Caller.system("payments"), {
       text: `delete from payment_notifications where (provider, notification_id) in (
           select provider, notification_id from payment_notifications n
           where received_at < now() - make_interval(days => ${keptDays})

@@ -24,7 +24,7 @@ async function assertMayHead(
 ): Promise<void> {
   if (userId === null || userId === undefined) return;
   const [doctor] = await change.execute<{ id: number }>(
-    `select id from users where tenant_id = ? and id = ? and is_active and deleted_at is null
+    `select id from users where tenant_id = $1 and id = $2 and is_active and deleted_at is null
        and role in ('head_doctor', 'doctor') for share`,
     [tenantId, userId],
   );
@@ -41,7 +41,7 @@ export async function createDepartment(
   if (tenantId === undefined) throw Invalid.body("tenant_id", "an operator has to name the tenant");
   const insert = call.db.change({ tenantId }, call.caller, async (change) => {
     const [tenant] = await change.execute(
-      "select id from tenants where id = ? and deleted_at is null for key share",
+      "select id from tenants where id = $1 and deleted_at is null for key share",
       [tenantId],
     );
     if (tenant === undefined) throw violations.departments_tenant_id_fkey();
@@ -60,7 +60,7 @@ async function hold(call: Call<{ dept_id: number }>, change: Change): Promise<De
   const lock = { lockMode: LockMode.PESSIMISTIC_WRITE } as const;
   const department = await change.entities.findOne(DepartmentEntity, { id: call.params.dept_id }, lock);
   if (department === null) throw new NotFound("Department");
-  const [tenant] = await change.execute("select id from tenants where id = ? and deleted_at is null", [
+  const [tenant] = await change.execute("select id from tenants where id = $1 and deleted_at is null", [
     department.tenantId,
   ]);
   if (tenant === undefined) throw new NotFound("Department");
@@ -91,11 +91,11 @@ export async function updateDepartment(
 }
 
 async function assertEmpty(change: Change, tenantId: number, id: number): Promise<void> {
-  const inside = "where tenant_id = ? and department_id = ? and deleted_at is null";
+  const inside = "where tenant_id = $1 and department_id = $2 and deleted_at is null";
   const [counted] = await change.execute<{ users: number; patients: number }>(
     `select (select count(*)::integer from users ${inside}) as users,
        (select count(*)::integer from patients ${inside}) as patients`,
-    [tenantId, id, tenantId, id],
+    [tenantId, id],
   );
   const { users = 0, patients = 0 } = counted ?? {};
   if (users + patients === 0) return;

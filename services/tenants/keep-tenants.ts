@@ -49,9 +49,9 @@ export async function createTenant(
 
 /** The platform's row lock makes two creations in single mode see one another. */
 async function assertNoTenantYet(change: Change): Promise<void> {
-  await change.execute("select id from tenants where subdomain = ? for no key update", [platformSubdomain]);
+  await change.execute("select id from tenants where subdomain = $1 for no key update", [platformSubdomain]);
   const [other] = await change.execute<{ id: number }>(
-    "select id from tenants where subdomain <> ? and deleted_at is null limit 1",
+    "select id from tenants where subdomain <> $1 and deleted_at is null limit 1",
     [platformSubdomain],
   );
   if (other !== undefined) throw new Conflict("single_tenant", "This installation serves one tenant only");
@@ -159,7 +159,7 @@ export async function bootstrapTenant(
     // Replicas that start together come one after the other.
     await change.execute("select pg_advisory_xact_lock(hashtext('tenants.bootstrap'))");
     const [found] = await change.execute<{ id: number }>(
-      "select id from tenants where subdomain = ? and deleted_at is null",
+      "select id from tenants where subdomain = $1 and deleted_at is null",
       [subdomain],
     );
     if (found !== undefined) return { id: found.id, created: false };
@@ -176,7 +176,7 @@ export async function purgeTenants(this: { runtime: Runtime }): Promise<void> {
   for (let done = 0; done < purgesMax; done++) {
     const purged = await database.change(platform, Caller.system("tenants"), async (change) => {
       const [gone] = await change.execute<{ id: number }>(
-        `delete from tenants where id = (select id from tenants where deleted_at < now() - make_interval(days => ?)
+        `delete from tenants where id = (select id from tenants where deleted_at < now() - make_interval(days => $1)
            order by deleted_at limit 1 for update skip locked) returning id`,
         [config.retentionDays],
       );

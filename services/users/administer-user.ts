@@ -40,7 +40,7 @@ async function hold(call: OfUser, change: Change): Promise<Held> {
   const id = call.params.user_id;
   const [tenant] = await change.execute<{ id: number; subdomain: string }>(
     `select t.id, t.subdomain from tenants t where t.deleted_at is null
-       and t.id = (select tenant_id from users where id = ? and deleted_at is null) for no key update`,
+       and t.id = (select tenant_id from users where id = $1 and deleted_at is null) for no key update`,
     [id],
   );
   if (tenant === undefined) throw new NotFound("User");
@@ -48,7 +48,7 @@ async function hold(call: OfUser, change: Change): Promise<Held> {
   const user = await change.entities.findOne(UserEntity, where, { lockMode: LockMode.PESSIMISTIC_WRITE });
   if (user === null) throw new NotFound("User");
   const others = await change.execute<{ role: "superadmin" | "admin"; users: number }>(
-    `select role, count(*)::integer as users from users where tenant_id = ? and id <> ? and is_active
+    `select role, count(*)::integer as users from users where tenant_id = $1 and id <> $2 and is_active
        and deleted_at is null and role in ('superadmin', 'admin') group by role`,
     [tenant.id, id],
   );
@@ -135,7 +135,7 @@ const mayHeadDepartment = (role: Role) => role === "head_doctor" || role === "do
 
 async function leaveHeadship(change: Change, user: UserRow): Promise<void> {
   await change.execute(
-    "update departments set head_doctor_id = null, updated_at = now() where tenant_id = ? and head_doctor_id = ?",
+    "update departments set head_doctor_id = null, updated_at = now() where tenant_id = $1 and head_doctor_id = $2",
     [user.tenantId, user.id],
   );
 }

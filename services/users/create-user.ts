@@ -1,5 +1,4 @@
 // Making a user, by an administrator or at start-up.
-import type { EntityManager } from "@mikro-orm/postgresql";
 import { roleOf } from "../shared/access.ts";
 import type { Call } from "../shared/bus.ts";
 import type { Change } from "../shared/database/change.ts";
@@ -57,9 +56,9 @@ interface TenantFacts {
 }
 
 /** The tenant of a user to be made; locked for sharing, so that it cannot be deleted meanwhile. */
-export async function tenantFor(em: EntityManager, tenantId: number): Promise<TenantFacts | undefined> {
-  const sql = "select id, name, subdomain from tenants where id = ? and deleted_at is null for key share";
-  return (await em.execute<TenantFacts[]>(sql, [tenantId]))[0];
+export async function tenantFor(change: Change, tenantId: number): Promise<TenantFacts | undefined> {
+  const sql = "select id, name, subdomain from tenants where id = $1 and deleted_at is null for key share";
+  return (await change.execute<TenantFacts>(sql, [tenantId]))[0];
 }
 
 type Params = ParamsOf<(typeof usersContract)["users.create"]>;
@@ -83,8 +82,7 @@ export async function createUser(call: Call<Params>): Promise<User> {
   assertGoodPassword("password", params.password, { ...params, tenant });
   const passwordHash = await call.runtime.hasher.hash(params.password);
   const insert = call.db.change({ tenantId }, caller, async (change) => {
-    if ((await tenantFor(change.entities, tenantId)) === undefined)
-      throw userViolations.users_tenant_id_fkey();
+    if ((await tenantFor(change, tenantId)) === undefined) throw userViolations.users_tenant_id_fkey();
     return insertUser(change, "user.create", vouchedFor(params, tenantId, passwordHash));
   });
   return toUser(await mapViolations(userViolations, insert));

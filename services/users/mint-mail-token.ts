@@ -27,15 +27,15 @@ export async function mintMailToken(
     const [account] = await change.execute<Recipient & { user_id: number; tenant_id: number }>(
       `select u.id as user_id, u.tenant_id, u.email as to, u.full_name, t.name as tenant_name
        from users u join tenants t on t.id = u.tenant_id
-       where t.subdomain = lower(?) and t.is_active and t.deleted_at is null
-         and lower(u.email) = lower(?) and u.deleted_at is null and (? = 'reset_password' or not u.email_verified)`,
+       where t.subdomain = lower($1) and t.is_active and t.deleted_at is null
+         and lower(u.email) = lower($2) and u.deleted_at is null and ($3 = 'reset_password' or not u.email_verified)`,
       [subdomain, email, kind],
     );
     if (account === undefined) return null;
     const { user_id: userId, tenant_id: tenantId, ...recipient } = account;
     await change.execute(
       `insert into mail_tokens (tenant_id, user_id, kind, token_hash, expires_at)
-       values (?, ?, ?, ?, now() + make_interval(hours => ?))
+       values ($1, $2, $3, $4, now() + make_interval(hours => $5))
        on conflict (tenant_id, user_id, kind) do update
          set token_hash = excluded.token_hash, created_at = now(), expires_at = excluded.expires_at`,
       [tenantId, userId, kind, hash, lifeHours[kind]],

@@ -49,17 +49,17 @@ async function writePreferences(
   if (theme === undefined && settings === undefined) return readPreferences(call);
   const row = await call.db.change({ tenantId }, call.caller, async (change) => {
     await change.execute(
-      "insert into preferences (tenant_id, user_id, theme) values (?, ?, ?) on conflict do nothing",
+      "insert into preferences (tenant_id, user_id, theme) values ($1, $2, $3) on conflict do nothing",
       [tenantId, userId, unset.theme],
     );
     const [before] = await change.execute<Stored>(
-      "select theme, settings, updated_at from preferences where tenant_id = ? and user_id = ? for update",
+      "select theme, settings, updated_at from preferences where tenant_id = $1 and user_id = $2 for update",
       [tenantId, userId],
     );
     const merged = mergeSettings(before?.settings ?? {}, settings ?? {});
     if (merged === undefined) throw Invalid.body("settings", `the settings exceed ${settingsBytesMax} bytes`);
     const [after] = await change.execute<Stored>(
-      `update preferences set theme = ?, settings = ?, updated_at = now() where tenant_id = ? and user_id = ?
+      `update preferences set theme = $1, settings = $2, updated_at = now() where tenant_id = $3 and user_id = $4
        returning theme, settings, updated_at`,
       [theme ?? before?.theme ?? unset.theme, JSON.stringify(merged), tenantId, userId],
     );

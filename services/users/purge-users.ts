@@ -13,7 +13,7 @@ export async function purgeDeletedUsers(this: { runtime: Runtime }): Promise<voi
     const purged = await database.change(platform, Caller.system("users"), async (change) => {
       const rows = await change.execute<{ tenant_id: number; id: number }>(
         `delete from users where id in (select id from users
-           where deleted_at < now() - make_interval(days => ?) order by deleted_at limit ${batch} for update skip locked)
+           where deleted_at < now() - make_interval(days => $1) order by deleted_at limit ${batch} for update skip locked)
          returning tenant_id, id`,
         [config.retentionDays],
       );

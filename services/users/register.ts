@@ -31,7 +31,7 @@ export async function register(
   const passwordHash = await call.runtime.hasher.hash(params.password);
   const scope = { tenantId: tenant.id };
   const insert = call.db.change(scope, call.caller, async (change) => {
-    if ((await tenantFor(change.entities, tenant.id)) === undefined) throw new NotFound("Tenant");
+    if ((await tenantFor(change, tenant.id)) === undefined) throw new NotFound("Tenant");
     const row = await insertUser(change, "user.register", {
       tenantId: tenant.id,
       email: params.email,

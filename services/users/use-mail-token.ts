@@ -20,7 +20,7 @@ interface Owner {
 async function take(change: Change, kind: Kind, token: string): Promise<Owner> {
   const [owner] = await change.execute<Owner>(
     `delete from mail_tokens m using users u, tenants t
-     where m.token_hash = ? and m.kind = ? and m.expires_at > now()
+     where m.token_hash = $1 and m.kind = $2 and m.expires_at > now()
        and u.tenant_id = m.tenant_id and u.id = m.user_id and u.deleted_at is null
        and t.id = m.tenant_id and t.is_active and t.deleted_at is null
      returning m.user_id, m.tenant_id`,
@@ -36,7 +36,7 @@ export async function verifyEmail(
   await call.db.change(platform, call.caller, async (change) => {
     const { user_id: userId, tenant_id: tenantId } = await take(change, "verify_email", call.params.token);
     await change.execute(
-      "update users set email_verified = true, updated_at = now() where tenant_id = ? and id = ?",
+      "update users set email_verified = true, updated_at = now() where tenant_id = $1 and id = $2",
       [tenantId, userId],
     );
     change.audit({ tenantId, action: "user.verify_email", target: { type: "user", id: userId }, userId });
@@ -72,11 +72,11 @@ export async function resetPassword(
     const { user_id: userId, tenant_id: tenantId } = await take(change, "reset_password", token);
     // Whoever reads the mailbox owns the address, so it counts as verified; a block stays a block.
     await change.execute(
-      `update users set password_hash = ?, session_epoch = session_epoch + 1, email_verified = true, updated_at = now()
-       where tenant_id = ? and id = ?`,
+      `update users set password_hash = $1, session_epoch = session_epoch + 1, email_verified = true, updated_at = now()
+       where tenant_id = $2 and id = $3`,
       [passwordHash, tenantId, userId],
     );
-    await change.execute("delete from mail_tokens where tenant_id = ? and user_id = ?", [tenantId, userId]);
+    await change.execute("delete from mail_tokens where tenant_id = $1 and user_id = $2", [tenantId, userId]);
     await change.enqueue("mail.password_changed", { user_id: userId });
     change.audit({ tenantId, action: "user.reset_password", target: { type: "user", id: userId }, userId });
     change.tell({ tenantId, kind: "user.updated", payload: { user_id: userId, fields: ["password"] } });

@@ -1,4 +1,5 @@
 // What is on its way to a webhook that was switched off or deleted ends there, in batches: it may be a long backlog.
+import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Runtime } from "../shared/runtime.ts";
 
@@ -10,7 +11,7 @@ export async function cancelDeliveries(this: { runtime: Runtime }, payload: unkn
   // Written by change-webhook.ts.
   const { tenant_id: tenantId, target_id: targetId } = payload as { tenant_id: number; target_id: number };
   for (let done = 0; done < batchesMax; done++) {
-    const canceled = await this.runtime.database.read(platform, {
+    const canceled = await this.runtime.database.write(platform, Caller.system("webhooks"), {
       name: "webhooks.cancel",
       text: `update deliveries set state = 'canceled', finished_at = clock_timestamp()
         where id in (select d.id from deliveries d

@@ -8,7 +8,6 @@ import { openingKeys } from "../shared/sealing/ask-keys.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 import { openSecret } from "./open-secrets.ts";
 import { assertReachable, type HeldWebhook, holdWebhook, tenantOf } from "./own-webhooks.ts";
-import { arrayOf } from "./register-webhook.ts";
 import { toWebhook } from "./webhook-row.ts";
 import type { Webhook, webhooksContract } from "./webhooks.contract.ts";
 import { loggedUrl } from "./webhooks.rules.ts";
@@ -59,13 +58,13 @@ function changesOf(
 
 async function write(change: Change, { params }: Update, held: HeldWebhook): Promise<void> {
   const { tenant_id: tenantId, id } = held;
-  const events = params.events === undefined ? null : JSON.stringify([...new Set(params.events)]);
+  const events = params.events === undefined ? null : [...new Set(params.events)];
   await change.execute(
-    `update delivery_targets set updated_at = now(), is_active = coalesce(?, is_active),
-       events = coalesce(${arrayOf("?")}, events) where tenant_id = ? and id = ?`,
+    `update delivery_targets set updated_at = now(), is_active = coalesce($1, is_active),
+       events = coalesce($2, events) where tenant_id = $3 and id = $4`,
     [params.is_active ?? null, events, tenantId, id],
   );
-  await change.execute("update webhooks set url = coalesce(?, url) where tenant_id = ? and id = ?", [
+  await change.execute("update webhooks set url = coalesce($1, url) where tenant_id = $2 and id = $3", [
     params.url ?? null,
     tenantId,
     id,
@@ -73,7 +72,7 @@ async function write(change: Change, { params }: Update, held: HeldWebhook): Pro
   if (params.is_active === true && !held.is_active) {
     await change.execute(
       `update webhooks set failing_since = null, disabled_at = null, disabled_reason = null
-       where tenant_id = ? and id = ?`,
+       where tenant_id = $1 and id = $2`,
       [tenantId, id],
     );
   }
@@ -97,15 +96,15 @@ async function replaceSecret(
   const fresh = keys.seal("webhooks", "secret", id, secret);
   if (previous === undefined) {
     await change.execute(
-      `update webhooks set secret = ?, previous_secret = null, previous_secret_until = null
-       where tenant_id = ? and id = ?`,
+      `update webhooks set secret = $1, previous_secret = null, previous_secret_until = null
+       where tenant_id = $2 and id = $3`,
       [fresh, tenantId, id],
     );
     return false;
   }
   await change.execute(
-    `update webhooks set secret = ?, previous_secret = ?,
-       previous_secret_until = now() + interval '${previousSecretHours} hours' where tenant_id = ? and id = ?`,
+    `update webhooks set secret = $1, previous_secret = $2,
+       previous_secret_until = now() + interval '${previousSecretHours} hours' where tenant_id = $3 and id = $4`,
     [fresh, keys.seal("webhooks", "previous_secret", id, previous), tenantId, id],
   );
   return true;
@@ -116,9 +115,9 @@ export async function removeWebhook(call: Call<{ webhook_id: number }>): Promise
   const tenantId = tenantOf(call);
   await call.db.change({ tenantId }, call.caller, async (change) => {
     const { url } = await holdWebhook(change, tenantId, id);
-    await change.execute("delete from webhooks where tenant_id = ? and id = ?", [tenantId, id]);
+    await change.execute("delete from webhooks where tenant_id = $1 and id = $2", [tenantId, id]);
     await change.execute(
-      "update delivery_targets set deleted_at = now(), is_active = false where tenant_id = ? and id = ?",
+      "update delivery_targets set deleted_at = now(), is_active = false where tenant_id = $1 and id = $2",
       [tenantId, id],
     );
     await cancelLater(change, tenantId, id);

@@ -16,17 +16,17 @@ export async function disableWebhook(
   await database.change({ tenantId }, Caller.system("webhooks"), async (change) => {
     const [disabled] = await change.execute(
       `update delivery_targets set is_active = false, updated_at = now()
-       where tenant_id = ? and id = ? and is_active and deleted_at is null returning id`,
+       where tenant_id = $1 and id = $2 and is_active and deleted_at is null returning id`,
       [tenantId, id],
     );
     if (disabled === undefined) return;
     await change.execute(
-      "update webhooks set disabled_at = now(), disabled_reason = ? where tenant_id = ? and id = ?",
+      "update webhooks set disabled_at = now(), disabled_reason = $1 where tenant_id = $2 and id = $3",
       [reason, tenantId, id],
     );
     await cancelLater(change, tenantId, id);
     const administrators = await change.execute<{ id: number }>(
-      `select id from users where tenant_id = ? and role in ('admin', 'superadmin') and is_active
+      `select id from users where tenant_id = $1 and role in ('admin', 'superadmin') and is_active
          and deleted_at is null order by id limit ${mailsMax}`,
       [tenantId],
     );

@@ -43,7 +43,7 @@ export interface HeldWebhook extends WebhookRow {
 export async function holdWebhook(change: Change, tenantId: number, id: number): Promise<HeldWebhook> {
   const [row] = await change.execute<HeldWebhook>(
     `select ${webhookColumns}, w.secret from ${webhooksFrom}
-     where t.tenant_id = ? and t.id = ? and t.deleted_at is null for no key update of t, w`,
+     where t.tenant_id = $1 and t.id = $2 and t.deleted_at is null for no key update of t, w`,
     [tenantId, id],
   );
   if (row === undefined) throw new NotFound("Webhook");

@@ -39,7 +39,7 @@ async function requeue(
     `update deliveries set state = 'pending', cause = 'recover', tries = 0, due_at = clock_timestamp(), finished_at = null
      where id in (select d.id from deliveries d join delivery_targets t on t.tenant_id = d.tenant_id and t.id = d.target_id
          and t.is_active
-       where d.tenant_id = ? and d.target_id = ? and d.state in ('failed', 'canceled') and d.occurred_at >= ?::timestamptz
+       where d.tenant_id = $1 and d.target_id = $2 and d.state in ('failed', 'canceled') and d.occurred_at >= $3::timestamptz
        order by d.event_id limit ${batch} for update of d skip locked) returning id`,
     [tenantId, id, since],
   );
@@ -57,13 +57,13 @@ async function makeMissing(
      select t.tenant_id, t.id, e.id, t.last_seq + row_number() over (order by e.id), e.kind, e.payload, e.created_at,
        'recover', clock_timestamp()
      from delivery_targets t, lateral (
-       select * from events e where e.tenant_id = t.tenant_id and e.created_at >= greatest(?::timestamptz, t.created_at)
+       select * from events e where e.tenant_id = t.tenant_id and e.created_at >= greatest($1::timestamptz, t.created_at)
          and t.events && array[e.kind, '*']
          and not exists (select from deliveries d
            where d.tenant_id = t.tenant_id and d.target_id = t.id and d.event_id = e.id)
          and not exists (select from fan_out_queue q where q.tenant_id = t.tenant_id and q.event_id = e.id)
        order by e.id limit ${batch}
-     ) e where t.tenant_id = ? and t.id = ? and t.is_active returning id`,
+     ) e where t.tenant_id = $2 and t.id = $3 and t.is_active returning id`,
     [since, tenantId, id],
   );
   if (made.length > 0) await wake(change, { tenant_id: tenantId, target_id: id, since }, made.length);
@@ -76,8 +76,8 @@ async function wake(
   numbered: number,
 ): Promise<void> {
   await change.execute(
-    `update delivery_targets set last_seq = last_seq + ?, wakes = wakes + 1,
-       next_due_at = least(next_due_at, clock_timestamp()) where tenant_id = ? and id = ?`,
+    `update delivery_targets set last_seq = last_seq + $1, wakes = wakes + 1,
+       next_due_at = least(next_due_at, clock_timestamp()) where tenant_id = $2 and id = $3`,
     [numbered, tenantId, id],
   );
 }

@@ -23,11 +23,11 @@ export async function registerWebhook(call: Register): Promise<RegisteredWebhook
   const row = await call.db.change({ tenantId }, call.caller, async (change) => {
     await assertRoom(change, tenantId);
     const [drawn] = await change.execute<{ id: number }>(
-      `insert into delivery_targets (tenant_id, channel, events) select ?, 'webhook', ${arrayOf("?")} returning id`,
-      [tenantId, JSON.stringify(events)],
+      `insert into delivery_targets (tenant_id, channel, events) values ($1, 'webhook', $2) returning id`,
+      [tenantId, events],
     );
     const id = drawn?.id ?? 0;
-    await change.execute("insert into webhooks (tenant_id, id, url, secret) values (?, ?, ?, ?)", [
+    await change.execute("insert into webhooks (tenant_id, id, url, secret) values ($1, $2, $3, $4)", [
       tenantId,
       id,
       url,
@@ -40,17 +40,12 @@ export async function registerWebhook(call: Register): Promise<RegisteredWebhook
   return { ...toWebhook(row), ...(sent === undefined ? { secret } : {}) };
 }
 
-/** A JSON list as an array of text: the parameters of a change are scalars. */
-export const arrayOf = (place: string) =>
-  `(select array_agg(kind.value order by kind.place) from json_array_elements_text(${place}::json)
-    with ordinality as kind (value, place))`;
-
 /** The tenant's row lock makes two registrations see one another. */
 async function assertRoom(change: Change, tenantId: number): Promise<void> {
-  await change.execute("select id from tenants where id = ? for no key update", [tenantId]);
+  await change.execute("select id from tenants where id = $1 for no key update", [tenantId]);
   const [counted] = await change.execute<{ webhooks: number }>(
     `select count(*)::integer as webhooks from delivery_targets
-     where tenant_id = ? and channel = 'webhook' and deleted_at is null`,
+     where tenant_id = $1 and channel = 'webhook' and deleted_at is null`,
     [tenantId],
   );
   if ((counted?.webhooks ?? 0) >= webhooksMax)

@@ -20,19 +20,19 @@ export async function resendDelivery(call: Resend): Promise<WireDelivery> {
     await holdActive(change, tenantId, id);
     const [again] = await change.execute(
       `update deliveries set state = 'pending', cause = 'manual', tries = 0, due_at = clock_timestamp(), finished_at = null
-       where tenant_id = ? and target_id = ? and id = ?::uuid returning id`,
+       where tenant_id = $1 and target_id = $2 and id = $3::uuid returning id`,
       [tenantId, id, deliveryId],
     );
     if (again === undefined) throw new NotFound("Delivery");
     await change.execute(
       `update delivery_targets set wakes = wakes + 1, next_due_at = least(next_due_at, clock_timestamp())
-       where tenant_id = ? and id = ?`,
+       where tenant_id = $1 and id = $2`,
       [tenantId, id],
     );
     const target = { type: "webhook", id };
     change.audit({ tenantId, action: "webhook.resend", target, changes: { delivery_id: message } });
     const [read] = await change.execute<RawRow>(
-      `select ${deliveryColumns} from deliveries d ${lastAttempt} where d.tenant_id = ? and d.id = ?::uuid`,
+      `select ${deliveryColumns} from deliveries d ${lastAttempt} where d.tenant_id = $1 and d.id = $2::uuid`,
       [tenantId, deliveryId],
     );
     if (read === undefined) throw new NotFound("Delivery");
@@ -47,7 +47,7 @@ export async function recoverDeliveries(call: Recover): Promise<{ webhook_id: nu
   const tenantId = tenantOf(call);
   await call.db.change({ tenantId }, call.caller, async (change) => {
     await holdActive(change, tenantId, id);
-    const [clock] = await change.execute<{ past: boolean }>("select ?::timestamptz <= now() as past", [
+    const [clock] = await change.execute<{ past: boolean }>("select $1::timestamptz <= now() as past", [
       since.at,
     ]);
     if (clock?.past !== true) throw Invalid.body("since", "the time has to lie in the past");

@@ -1,9 +1,11 @@
 // The end of the log: deliveries with their attempts, and events, go after 90 days; targets that were deleted, and those of
 // tenants that are about to be purged, with all they have. In batches, so that no statement grows with the log.
+import { Caller } from "../shared/caller.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Runtime } from "../shared/runtime.ts";
 
+const caller = Caller.system("webhooks");
 const logDays = 90;
 const batch = 2_000;
 const batchesMax = 5_000;
@@ -25,7 +27,7 @@ export async function sweepDeliveries(this: { runtime: Runtime }): Promise<void>
   for (const { id } of targets) {
     await inBatches(database, "webhooks.sweep_target", deliveriesOf, [id]);
     const text = "delete from delivery_targets where id = $1";
-    await database.read(platform, { name: "webhooks.drop_target", text, values: [id] });
+    await database.write(platform, caller, { name: "webhooks.drop_target", text, values: [id] });
   }
 }
 
@@ -53,7 +55,7 @@ async function inBatches(
   values: readonly unknown[],
 ): Promise<void> {
   for (let done = 0; done < batchesMax; done++) {
-    const gone = await database.read(platform, { name, text, values });
+    const gone = await database.write(platform, caller, { name, text, values });
     if (gone.length < batch) return;
   }
 }

@@ -1,6 +1,7 @@
 // Webhooks as a channel of the delivery worker, and what follows from a webhook's failures: after five days of nothing else,
 // or when it says that it is gone, it is switched off.
 import type { ServiceBroker } from "moleculer";
+import { Caller } from "../shared/caller.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Attempt, Channel, Outcome } from "../shared/deliveries/channel.ts";
@@ -61,7 +62,7 @@ async function followUp(database: Database, outcomes: readonly Outcome<OpenEndpo
 
 /** From success to failure or back: written only then, not with every delivery. */
 async function noteTurn(database: Database, turned: readonly Record[]): Promise<void> {
-  await database.read(platform, {
+  await database.write(platform, Caller.system("webhooks"), {
     name: "webhooks.note_turn",
     text: `update webhooks w set failing_since = case when g.succeeded then null else coalesce(w.failing_since, now()) end
       from unnest($1::integer[], $2::integer[], $3::boolean[]) as g (tenant_id, id, succeeded)

@@ -20,6 +20,11 @@ const [compose] = readYaml("docker-compose.yml");
 const services: [string, Tree][] = Object.entries(compose.services);
 const ours = services.filter(([, { build }]) => build !== undefined);
 const running = ours.filter(([, { command }]) => command === undefined);
+const quietSettings = [
+  "log_min_error_statement=panic",
+  "log_parameter_max_length_on_error=0",
+  "log_error_verbosity=terse",
+];
 const others = services.filter(([, { build }]) => build === undefined);
 
 describe.each(services)("service %s", (name, service: Tree) => {
@@ -115,6 +120,9 @@ describe("together", () => {
     expect(holders.map(([name]) => name)).toEqual(["migrate"]);
     expect(compose.services.gateway.networks).not.toContain("database");
     expect(compose.services.gateway.environment).not.toHaveProperty("DATABASE_APP_URL");
+  });
+  it("the database's log holds no values of statements that fail", () => {
+    expect(compose.services.postgres.command).toEqual(quietSettings.flatMap((setting) => ["-c", setting]));
   });
   it("the bus asks for a login, the one that the services have", () => {
     const [, user, , password] = compose.services.nats.command;

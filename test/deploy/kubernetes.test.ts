@@ -347,6 +347,11 @@ describe("components", () => {
     expect(container.image).toMatch(/^postgres:18\./);
     expect(container.volumeMounts).toContainEqual({ name: "database", mountPath: "/var/lib/postgresql" });
   });
+  it("PostgreSQL's log holds no values of statements that fail", () => {
+    const [{ spec }] = readYaml("k8s/components/postgres-dev/postgres.yaml");
+    const compose = readYaml("docker-compose.yml")[0].services.postgres.command;
+    expect(spec.template.spec.containers[0].args).toEqual(compose);
+  });
   it("are the versions that docker-compose.yml has", () => {
     const [compose] = readYaml("docker-compose.yml");
     for (const [name, path] of [

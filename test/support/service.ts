@@ -11,6 +11,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../services/sha
 const root = join(import.meta.dirname, "../..");
 const startMsMax = 30_000;
 const stopMsMax = 15_000;
+const serverLogMax = 1_000_000;
 
 export const demoPassword = "Open-Sesame-4711";
 export const people = {
@@ -123,15 +124,22 @@ export interface TestDatabase {
   owner: pg.Client;
   url: string;
   folder: string;
+  /** What the server has logged so far. */
+  serverLog(): string;
+  /** Resolves when the server's log has this text. */
+  serverLogged(text: string): Promise<void>;
   stop(): Promise<void>;
 }
 
 export async function startDatabase(name = "records"): Promise<TestDatabase> {
   const folder = await mkdtemp(join(tmpdir(), "records-test-"));
+  let log = "";
   const postgres = await startEmbeddedPostgres({
     dataDir: folder,
     password: "owner-password-of-tests",
-    log: () => {},
+    log: (line) => {
+      log = `${log}${line}\n`.slice(-serverLogMax);
+    },
   });
   const first = new pg.Client({ connectionString: postgres.url("postgres") });
   await first.connect();
@@ -145,6 +153,8 @@ export async function startDatabase(name = "records"): Promise<TestDatabase> {
     owner,
     url,
     folder,
+    serverLog: () => log,
+    serverLogged: (text) => eventually(async () => log.includes(text)).then(() => undefined),
     async stop() {
       await owner.end();
       await postgres.stop();

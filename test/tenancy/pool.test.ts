@@ -56,7 +56,8 @@ describe("10,000 works of 50 tenants through one pool", () => {
       see(tenantId, hit);
       if (abort === "throws") throw new Abort();
       if (abort === "statement") await change.execute("select from nowhere");
-      if (abort === "division") await change.execute("select 1 / (? - ?)", [doctorId, doctorId]);
+      if (abort === "division")
+        await change.execute("select 1 / ($1::integer - $2::integer)", [doctorId, doctorId]);
       change.audit({ tenantId, action: "user.update" });
     });
     renamed.set(tenantId, (renamed.get(tenantId) ?? 0) + 1);

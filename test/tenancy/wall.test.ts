@@ -174,14 +174,40 @@ describe("the database module", () => {
   it("changes no foreign row, even by its id", async () => {
     const { database } = scene.connected;
     const scope = { tenantId: ours.tenantId };
+    const system = Caller.system("test");
     for (const [text, id] of [
       ["update users set full_name = 'taken' where id = $1 returning id", theirs.doctorId],
       ["delete from departments where id = $1 returning id", theirs.departmentId],
       ["update tenants set name = 'taken' where id = $1 returning id", theirs.tenantId],
       ["delete from sessions where user_id = $1 returning id", theirs.doctorId],
     ] as const) {
-      expect(await database.read(scope, { text, values: [id] })).toEqual([]);
+      expect(await database.write(scope, system, { text, values: [id] })).toEqual([]);
     }
+  });
+
+  it.each([
+    ["an update", "update users set full_name = 'read' where id = $1 returning id"],
+    [
+      "a deletion within a select",
+      "with gone as (delete from sessions where user_id = $1 returning 1) select * from gone",
+    ],
+    ["a sequence", "select nextval('patients_id_seq'), $1::integer"],
+    ["a lock of a row", "select id from users where id = $1 for update"],
+    [
+      "a function that writes",
+      "select append_entries($1, null, '{}', '{test.read}', '{}', '{}', '{ok}', '{null}', '{}', '{}', '{}')",
+    ],
+  ])("lets nothing be changed by a reading: %s", async (_what, text) => {
+    const { database } = scene.connected;
+    const { tenantId } = ours;
+    const values = [text.includes("append") ? tenantId : ours.doctorId];
+    // Only a tenant's statements may draw from a sequence.
+    for (const scope of text.includes("nextval") ? [{ tenantId }] : [{ tenantId }, platform])
+      await expect(database.read(scope, { text, values })).rejects.toMatchObject({ code: "25006" });
+    // The connection it ran on serves the next as before.
+    expect(
+      await database.write({ tenantId }, Caller.system("test"), { text: "select 1 as one", values: [] }),
+    ).toEqual([{ one: 1 }]);
   });
 
   it("changes and notes nothing of another tenant's for a caller who is no superadmin", async () => {
@@ -203,6 +229,9 @@ describe("the database module", () => {
     await expect(
       database.changeOnce(beyond, admin, { text: "select 1", values: [] }, facts),
     ).rejects.toMatchObject(refusal);
+    await expect(database.write(beyond, admin, { text: "select 1", values: [] })).rejects.toMatchObject(
+      refusal,
+    );
     await expect(database.note(admin, facts)).rejects.toMatchObject(refusal);
   });
 

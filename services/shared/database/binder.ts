@@ -1,11 +1,7 @@
 // The values of a statement that is put together from parts, in the order of its text.
 
-/** Collects the values of one statement; numbered parameters for `read`, question marks for `execute`. */
-export function binder(mark: "$" | "?" = "$"): { values: unknown[]; bind: (value: unknown) => string } {
+/** Collects the values of one statement. `bind` takes a value and answers its parameter, "$1" for the first. */
+export function binder(): { values: unknown[]; bind: (value: unknown) => string } {
   const values: unknown[] = [];
-  const bind = (value: unknown): string => {
-    const place = values.push(value);
-    return mark === "$" ? `$${place}` : "?";
-  };
-  return { values, bind };
+  return { values, bind: (value) => `$${values.push(value)}` };
 }

@@ -2,8 +2,10 @@
 // the end, because inserting one locks the tenant's chain until commit.
 import { EntityManager } from "@mikro-orm/postgresql";
 import canonicalize from "canonicalize";
+import type { Kysely } from "kysely";
 import type { Caller } from "../caller.ts";
 import type { EventKind } from "../event-kinds.ts";
+import { runBound } from "./bound-values.ts";
 import { type Scope, sessionOf, type Statement } from "./scope.ts";
 
 export interface AuditFacts {
@@ -27,7 +29,7 @@ export interface EventFacts {
 export interface Change {
   /** MikroORM's unit of work inside this transaction and scope. */
   entities: EntityManager;
-  /** One SQL statement inside this transaction; `?` are its parameters. */
+  /** One SQL statement inside this transaction; `$1`, `$2` … are its parameters. */
   execute<Row>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
   audit(facts: AuditFacts): void;
   tell(facts: EventFacts): void;
@@ -45,15 +47,18 @@ export function runChange<T>(
   return fork.transactional(async (em) => {
     const audited: AuditFacts[] = [];
     const told: EventFacts[] = [];
-    const execute = <Row>(sql: string, values: readonly unknown[] = []): Promise<Row[]> =>
-      em.execute<Row[]>(sql, [...values]);
+    const transaction = em.getTransactionContext<Kysely<unknown>>();
+    if (transaction === undefined) throw new Error("a change runs in a transaction");
+    const execute = async <Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> =>
+      // The caller says what columns its statement answers.
+      (await runBound(transaction, { text, values: [...values] })).rows as Row[];
     const result = await work({
       entities: em,
       execute,
       audit: (facts) => void audited.push(facts),
       tell: (facts) => void told.push(facts),
       enqueue: async (task, payload, options) => {
-        await execute("select graphile_worker.add_job(?, payload := ?::json, job_key := ?)", [
+        await execute("select graphile_worker.add_job($1, payload := $2::json, job_key := $3)", [
           task,
           JSON.stringify(payload),
           options?.key ?? null,
@@ -62,7 +67,7 @@ export function runChange<T>(
     });
     await em.flush();
     for (const event of told) {
-      await execute("insert into events (tenant_id, kind, payload) values (?, ?, ?)", [
+      await execute("insert into events (tenant_id, kind, payload) values ($1, $2, $3)", [
         event.tenantId,
         event.kind,
         JSON.stringify(event.payload),
@@ -75,7 +80,7 @@ export function runChange<T>(
 
 const auditColumns = `insert into audit_entries
   (tenant_id, user_id, action, target_type, target_id, outcome, changes, ip, user_agent, request_id) values`;
-const auditInsert = `${auditColumns} (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const auditInsert = `${auditColumns} ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
 
 /** One entry as its columns' values, in the order of `auditColumns` without the tenant. */
 export type EntryValues = readonly unknown[];

@@ -3,6 +3,7 @@ import { MikroORM } from "@mikro-orm/postgresql";
 import type { EntitySchema } from "@mikro-orm/core";
 import type pg from "pg";
 import { guardConnection } from "./broken-connection.ts";
+import { BoundValuesDriver } from "./bound-values.ts";
 import { Database } from "./database.ts";
 import { scopeStatements } from "./scope.ts";
 
@@ -20,6 +21,7 @@ export interface Connected {
 
 export async function connect(options: ConnectOptions): Promise<Connected> {
   const orm = await MikroORM.init({
+    driver: BoundValuesDriver,
     entities: [...options.entities],
     discovery: { warnWhenNoEntities: false },
     dbName: databaseOf(options.url),

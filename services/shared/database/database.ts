@@ -1,5 +1,6 @@
-// What services see of PostgreSQL: `read` for one statement in a scope, `change` for one transaction that holds the
-// change, its audit entry and its event. There is no way to a query without a scope.
+// What services see of PostgreSQL: `read` for one statement that changes nothing, `write` for one that does, `change` for
+// one transaction that holds the change, its audit entry and its event. There is no way to a query without a scope, and
+// none to a change without a caller.
 import type { EntityManager } from "@mikro-orm/postgresql";
 import type pg from "pg";
 import type { Caller } from "../caller.ts";
@@ -14,7 +15,7 @@ import {
   entryValues,
   runChange,
 } from "./change.ts";
-import { ScopedQuery, type Scope, type Statement } from "./scope.ts";
+import { type Purpose, ScopedQuery, type Scope, type Statement } from "./scope.ts";
 
 export interface DatabaseParts {
   /** MikroORM's own pool: one set of connections for entities and for hot reads. */
@@ -25,7 +26,7 @@ export interface DatabaseParts {
 export class Database {
   readonly #parts: DatabaseParts;
   readonly #notes = new TenantBatches<EntryValues, true>(async (tenantId, entries) => {
-    await this.read({ tenantId }, auditStatement(tenantId, entries));
+    await this.#run({ tenantId }, "write", auditStatement(tenantId, entries));
     return entries.map(() => true);
   });
 
@@ -38,10 +39,32 @@ export class Database {
     return this.#parts.pool;
   }
 
-  async read<Row>(scope: Scope, statement: Statement): Promise<Row[]> {
+  /** One statement in a transaction that PostgreSQL holds to reading: 25006 if it writes, also by a function or a sequence. */
+  read<Row>(scope: Scope, statement: Statement): Promise<Row[]> {
+    return this.#run(scope, "read", statement);
+  }
+
+  async readOne<Row>(scope: Scope, statement: Statement): Promise<Row | undefined> {
+    return (await this.read<Row>(scope, statement))[0];
+  }
+
+  /**
+   * One statement that changes something, and leaves no audit entry but what it writes itself.
+   * @param caller of whom the tenant's wall is asked: who works for several callers at once, or for none, is the service
+   */
+  async write<Row>(scope: Scope, caller: Caller, statement: Statement): Promise<Row[]> {
+    assertWithin(scope, caller);
+    return this.#run(scope, "write", statement);
+  }
+
+  async writeOne<Row>(scope: Scope, caller: Caller, statement: Statement): Promise<Row | undefined> {
+    return (await this.write<Row>(scope, caller, statement))[0];
+  }
+
+  async #run<Row>(scope: Scope, purpose: Purpose, statement: Statement): Promise<Row[]> {
     const client = await checkOut(this.#parts.pool);
     return new Promise<Row[]>((resolve, reject) => {
-      const query = new ScopedQuery(scope, statement, (error, result) => {
+      const query = new ScopedQuery(scope, purpose, statement, (error, result) => {
         // A connection that broke must leave the pool; an error of the statement leaves it usable.
         client.release(error !== null && !("severity" in error));
         if (error === null) resolve(result.rows);
@@ -50,10 +73,6 @@ export class Database {
       // The driver accepts any submittable; its types know only its own classes.
       client.query(query as unknown as pg.Query);
     });
-  }
-
-  async readOne<Row>(scope: Scope, statement: Statement): Promise<Row | undefined> {
-    return (await this.read<Row>(scope, statement))[0];
   }
 
   /** Writes the audit entry of something that changed nothing: await it before telling what was read. */
@@ -65,7 +84,7 @@ export class Database {
   /** A change of one statement, with its audit entry, in one round trip; `change` is for all that is more than that. */
   async changeOnce(scope: Scope, caller: Caller, statement: Statement, facts: AuditFacts): Promise<void> {
     assertWithin(scope, caller);
-    await this.read(scope, auditedStatement(statement, facts, caller));
+    await this.#run(scope, "write", auditedStatement(statement, facts, caller));
   }
 
   /**

@@ -7,7 +7,10 @@ export type Scope = { readonly tenantId: number } | "platform";
 
 export const platform: Scope = "platform";
 
-const planMode = "set_config('plan_cache_mode', $1, true)";
+/** What a statement is for: in a transaction that only reads PostgreSQL refuses whatever would change something. */
+export type Purpose = "read" | "write";
+
+const settings = "set_config('plan_cache_mode', $1, true), set_config('transaction_read_only', $2, true)";
 
 /**
  * Prepared once per connection (see connect.ts); all is local to the transaction they run in. They also say how the
@@ -15,14 +18,14 @@ const planMode = "set_config('plan_cache_mode', $1, true)";
  * each time, which costs more than running it.
  */
 export const scopeStatements = {
-  tenant: { name: "scope_tenant", text: `select ${planMode}, set_config('app.tenant_id', $2, true)` },
+  tenant: { name: "scope_tenant", text: `select ${settings}, set_config('app.tenant_id', $3, true)` },
   platform: {
     name: "scope_platform",
-    text: `select ${planMode}, set_config('role', 'records_platform', true)`,
+    text: `select ${settings}, set_config('role', 'records_platform', true)`,
   },
   platformByIndex: {
     name: "scope_platform_by_index",
-    text: `select ${planMode}, set_config('role', 'records_platform', true), set_config('enable_seqscan', 'off', true),
+    text: `select ${settings}, set_config('role', 'records_platform', true), set_config('enable_seqscan', 'off', true),
       set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`,
   },
 } as const;
@@ -98,10 +101,12 @@ export class ScopedQuery extends DriverQuery {
   readonly #scope: Scope;
   readonly #planMode: "force_generic_plan" | "auto";
   readonly #byIndex: boolean;
+  readonly #purpose: Purpose;
   #scopeSet = false;
 
   constructor(
     scope: Scope,
+    purpose: Purpose,
     statement: Statement,
     callback: (error: Error | null, result: pg.QueryResult) => void,
   ) {
@@ -109,17 +114,19 @@ export class ScopedQuery extends DriverQuery {
     const { byIndex = false, ...rest } = statement;
     super({ ...rest, values: [...statement.values], queryMode: "extended", callback });
     this.#scope = scope;
+    this.#purpose = purpose;
     this.#byIndex = byIndex;
     this.#planMode = statement.name === undefined ? "auto" : "force_generic_plan";
   }
 
   override prepare(connection: Connection): void {
     const scope = this.#scope;
+    const common = [this.#planMode, this.#purpose === "read" ? "on" : "off"];
     const platformName = (this.#byIndex ? scopeStatements.platformByIndex : scopeStatements.platform).name;
     connection.bind({
       portal: "",
       statement: scope === "platform" ? platformName : scopeStatements.tenant.name,
-      values: scope === "platform" ? [this.#planMode] : [this.#planMode, String(scope.tenantId)],
+      values: scope === "platform" ? common : [...common, String(scope.tenantId)],
       valueMapper: (value) => value,
     });
     connection.execute({ portal: "" });

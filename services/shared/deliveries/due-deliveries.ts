@@ -1,10 +1,13 @@
 // Reading what is due, and writing what came of it, each for many targets in one statement. Both go by a partial index of
 // what is pending, so they cost the same however long the log is.
+import { Caller } from "../caller.ts";
 import type { Database } from "../database/database.ts";
 import { platform } from "../database/scope.ts";
 import { toIso } from "../wire.ts";
 import type { Attempt, Delivery, TargetRef } from "./channel.ts";
 import type { Next } from "./retry.rules.ts";
+
+const caller = Caller.system("deliveries");
 
 interface Row {
   id: string;
@@ -65,7 +68,7 @@ export interface Result {
  */
 export async function writeResults(database: Database, results: readonly Result[]): Promise<void> {
   const column = <T>(of: (result: Result) => T): T[] => results.map(of);
-  await database.read(platform, {
+  await database.write(platform, caller, {
     name: "deliveries.record",
     byIndex: true,
     text: `with given as (select * from unnest($1::uuid[], $2::integer[], $3::text[], $4::float8[], $5::integer[],
@@ -97,7 +100,7 @@ export async function cancelDue(
   targets: readonly TargetRef[],
   max: number,
 ): Promise<boolean> {
-  const canceled = await database.read(platform, {
+  const canceled = await database.write(platform, caller, {
     name: "deliveries.cancel_due",
     byIndex: true,
     text: `update deliveries set state = 'canceled', finished_at = clock_timestamp()

@@ -2,9 +2,12 @@
 // One tenant at a time per process and one process at a time per tenant, so that a target's numbers follow its events; one
 // statement does all of a batch, so a crash leaves the queue as it was.
 import type { Change } from "../database/change.ts";
+import { Caller } from "../caller.ts";
 import type { Database } from "../database/database.ts";
 import { platform } from "../database/scope.ts";
 import type { Waits } from "./waits.ts";
+
+const caller = Caller.system("deliveries");
 
 const eventsMax = 500;
 const tenantsMax = 500;
@@ -51,7 +54,7 @@ const fanOutText = `with held as (select pg_try_advisory_xact_lock(${lockClass},
 
 /** Keeps the fan-out of a tenant waiting until the change is committed. */
 export async function holdFanOut(change: Change, tenantId: number): Promise<void> {
-  await change.execute(`select pg_advisory_xact_lock(${lockClass}, ?)`, [tenantId]);
+  await change.execute(`select pg_advisory_xact_lock(${lockClass}, $1)`, [tenantId]);
 }
 
 /**
@@ -75,7 +78,7 @@ export async function fanOut(
   let more = tenants.length === tenantsMax;
   for (const { tenant_id: tenantId } of tenants) {
     try {
-      const done = await database.readOne<{ events: number }>(platform, {
+      const done = await database.writeOne<{ events: number }>(platform, caller, {
         name: "deliveries.fan_out",
         byIndex: true,
         text: fanOutText,

@@ -1,8 +1,11 @@
 // Who may speak to a target: the worker that holds its lease, for a quarter of a minute at a time by the database's clock. A
 // worker that died is followed by another when the lease has run out. No statement here waits for a row that somebody else
 // holds, so none can be part of a deadlock.
+import { Caller } from "../caller.ts";
 import type { Database } from "../database/database.ts";
 import { platform } from "../database/scope.ts";
+
+const caller = Caller.system("deliveries");
 
 export const leaseSeconds = 15;
 
@@ -29,7 +32,7 @@ export async function look(
 
 /** Those that have waited longest. */
 export function lease(database: Database, channel: string, worker: string, max: number): Promise<Leased[]> {
-  return database.read(platform, {
+  return database.write(platform, caller, {
     name: "deliveries.lease",
     byIndex: true,
     text: `update delivery_targets set leased_by = $2::uuid, leased_until = now() + interval '${leaseSeconds} seconds'
@@ -42,7 +45,7 @@ export function lease(database: Database, channel: string, worker: string, max: 
 
 /** @returns those that are still this worker's, and how often each was woken; some may be held by others at the moment */
 export function renew(database: Database, worker: string, ids: readonly number[]): Promise<Leased[]> {
-  return database.read(platform, {
+  return database.write(platform, caller, {
     name: "deliveries.renew",
     byIndex: true,
     text: `with mine as (select id from delivery_targets where id = any($2::integer[]) and leased_by = $1::uuid
@@ -79,7 +82,7 @@ export async function settle(
   worker: string,
   targets: readonly { id: number; wakes: string }[],
 ): Promise<readonly number[]> {
-  const settled = await database.read<{ id: number }>(platform, {
+  const settled = await database.write<{ id: number }>(platform, caller, {
     name: "deliveries.settle",
     byIndex: true,
     text: `with given as (select * from unnest($2::integer[], $3::bigint[]) as g (id, wakes)),
@@ -95,7 +98,7 @@ export async function settle(
 
 /** So that the next worker need not wait for the leases to run out. */
 export async function release(database: Database, worker: string): Promise<void> {
-  await database.read(platform, {
+  await database.write(platform, caller, {
     name: "deliveries.release",
     byIndex: true,
     text: "update delivery_targets set leased_by = null, leased_until = null where leased_by = $1::uuid",

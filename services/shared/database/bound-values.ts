@@ -1,0 +1,71 @@
+// MikroORM writes the values of its statements into their text, so that the server's log shows them when a statement
+// fails: a password hash, for example. This driver sends them as parameters, for entities and transactions alike.
+import type { Transaction } from "@mikro-orm/core";
+import { type AbstractSqlConnection, PostgreSqlConnection, PostgreSqlDriver } from "@mikro-orm/postgresql";
+import { CompiledQuery, type Kysely } from "kysely";
+
+export interface BoundStatement {
+  /** With `$1`, `$2` … for its values. */
+  text: string;
+  values: unknown[];
+}
+
+/** One statement on the connection of a transaction (or on any, without one). */
+export function runBound(client: Pick<Kysely<unknown>, "executeQuery">, { text, values }: BoundStatement) {
+  return client.executeQuery(CompiledQuery.raw(text, values));
+}
+
+/** A fragment of SQL with values of its own, as MikroORM builds them. */
+interface Fragment {
+  sql: string;
+  params: readonly unknown[];
+}
+const isFragment = (value: unknown): value is Fragment =>
+  typeof value === "object" && value !== null && "sql" in value && "params" in value;
+
+/**
+ * MikroORM's marks as PostgreSQL's: `?` is a value, `??` a name, `\?` the operator.
+ * @param quoteName makes an identifier of the value behind `??`
+ */
+export function bindMarks(
+  sql: string,
+  params: readonly unknown[],
+  quoteName: (name: string) => string,
+  values: unknown[] = [],
+): BoundStatement {
+  let next = 0;
+  const text = sql.replace(/\\\?|\?\??/g, (mark) => {
+    if (mark === "\\?") return "?";
+    const value = params[next++];
+    if (mark === "??") return quoteName(String(value));
+    if (isFragment(value)) return bindMarks(value.sql, value.params, quoteName, values).text;
+    return `$${values.push(isPlainObject(value) ? JSON.stringify(value) : value)}`;
+  });
+  return { text, values };
+}
+
+/** The driver knows dates, bytes and lists; an object is the value of a JSON column. */
+function isPlainObject(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+class BoundValuesConnection extends PostgreSqlConnection {
+  override async execute<T>(...call: Parameters<AbstractSqlConnection["execute"]>): Promise<T> {
+    const [query, params = [], method = "all", context] = call;
+    await this.ensureConnection();
+    const fragment = typeof query === "object" && "toRaw" in query ? query.toRaw() : query;
+    const [sql, given] = typeof fragment === "string" ? [fragment, params] : [fragment.sql, fragment.params];
+    if (!Array.isArray(given)) throw new Error("named parameters are not bound here");
+    const bound = bindMarks(sql, given, (name) => this.platform.quoteIdentifier(name));
+    // MikroORM types a transaction as unknown; it is Kysely's.
+    const client = (context as Transaction<Kysely<unknown>> | undefined) ?? this.getClient();
+    const answer = await this.executeQuery(bound.text, () => runBound(client, bound));
+    return this.transformRawResult<T>(answer, method);
+  }
+}
+
+export class BoundValuesDriver extends PostgreSqlDriver {
+  override readonly connection = new BoundValuesConnection(this.config);
+}
