@@ -4,12 +4,15 @@ import type { BrokerOptions } from "moleculer";
 import type { ConnectionOptions } from "nats";
 import { busLink } from "./services/shared/bus-link.ts";
 import { busParts } from "./services/shared/bus-parts.ts";
-import { BusSeal, sealedBus } from "./services/shared/bus-seal.ts";
+import { BusSeal } from "./services/shared/bus-seal.ts";
+import { busStarts } from "./services/shared/bus-starts.ts";
 import { readConfig } from "./services/shared/config.ts";
 import type { Config } from "./services/shared/settings/settings.ts";
 import { createLog } from "./services/shared/log.ts";
 import { recordsMiddleware } from "./services/shared/middleware.ts";
+import { NatsTransporter } from "./services/shared/nats-transporter.ts";
 import { Runtime } from "./services/shared/runtime.ts";
+import { sealedBus } from "./services/shared/sealed-bus.ts";
 
 export interface Assembled {
   config: Config;
@@ -31,7 +34,7 @@ function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: str
   return {
     namespace: config.namespace,
     nodeID: config.nodeId,
-    ...(nats === undefined ? {} : { transporter: { type: "NATS", options: nats } }),
+    ...(nats === undefined ? {} : { transporter: new NatsTransporter(nats) }),
     logger: {
       type: "Pino",
       // Moleculer's debug lines hold parameters; warnings and errors are all that is wanted of it.
@@ -60,14 +63,16 @@ function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: str
     transit: { maxQueueSize: 5_000 },
     errorHandler: null,
     skipProcessEventRegistration: true,
-    // A message is sealed whole and then cut; the first of these two is nearer to the wire.
+    // A message is cut, and each part is sealed; of these two the first is nearer to the wire.
     middlewares: [
       recordsMiddleware(runtime, onFailure),
-      busParts(),
       sealedBus(
-        () => new BusSeal(runtime.secrets.boot),
+        () => new BusSeal(runtime.secrets.boot, runtime.droppedMessages),
+        runtime.droppedMessages,
         (sentence) => runtime.log.warn(sentence),
       ),
+      busParts(),
+      busStarts(runtime.droppedMessages),
       ...(nats === undefined ? [] : [busLink(nats, runtime.log)]),
     ],
   };

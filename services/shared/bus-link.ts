@@ -27,11 +27,12 @@ interface Link {
     client?: { status(): AsyncIterable<{ type: string }>; flush(): Promise<void> } | null;
   };
   pendingRequests: Map<string, Pending>;
-  discoverer: { sendLocalNodeInfo(): Promise<void>; discoverAllNodes(): Promise<unknown> };
+  discoverer: { sendLocalNodeInfo(node?: string): Promise<void>; discoverAllNodes(): Promise<unknown> };
 }
 
-interface Registry {
-  nodes: { toArray(): { id: string; local: boolean }[]; disconnected(id: string, unexpected: boolean): void };
+interface Nodes {
+  toArray(): { id: string; local: boolean }[];
+  disconnected(id: string, unexpected: boolean): void;
 }
 
 export function busLink(options: ConnectionOptions, log: Logger): Middleware {
@@ -48,12 +49,15 @@ export function busLink(options: ConnectionOptions, log: Logger): Middleware {
 
 /**
  * Moleculer tells the other nodes what it offers only a second after its start: whoever stopped another node as
- * soon as this one was ready would leave them without any.
+ * soon as this one was ready would leave them without any. Each is told by itself, as one that has not met this start
+ * of this node believes nothing that is said to all (bus-starts.ts).
  */
 export async function tellNodes(broker: ServiceBroker): Promise<void> {
   const link = linkOf(broker);
   if (link === undefined) return;
   await link.discoverer.sendLocalNodeInfo();
+  for (const { id, local } of nodesOf(broker).toArray())
+    if (!local) await link.discoverer.sendLocalNodeInfo(id);
   // Where that fails, readiness is a matter of the bus (process-health.ts), and the start need not fail for it.
   if (link.tx.client != null) await inTime(link.tx.client.flush());
 }
@@ -109,9 +113,13 @@ function refuse(link: Link, broker: ServiceBroker): void {
     link.pendingRequests.delete(id);
     pending.reject(Object.assign(new Error("The bus is away"), { name: "RequestRejectedError" }));
   }
-  // Moleculer declares its registry's catalogues with classes it does not export.
-  const { nodes } = broker.registry as unknown as Registry;
+  const nodes = nodesOf(broker);
   for (const node of nodes.toArray()) if (!node.local) nodes.disconnected(node.id, true);
+}
+
+function nodesOf(broker: ServiceBroker): Nodes {
+  // Moleculer declares its registry's catalogues with classes it does not export.
+  return (broker.registry as unknown as { nodes: Nodes }).nodes;
 }
 
 async function resume(link: Link): Promise<void> {

@@ -3,8 +3,7 @@
 // Ready: started, not stopping, and PostgreSQL and the bus answer as far as this process uses them.
 // Alive: not to be cured by a restart. So a database or bus that is away never fails it; a bus that greets new
 // connections while this process cannot reach itself through it for 15 s does.
-// Limit: a node whose own request and answer subjects work but that was denied another (an event, a discovery) is
-// found only if the client's reader stopped over it, as it does in nats 2.29.
+// A node that was denied any of its subjects has left the bus (nats-transporter.ts), and is found by that.
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { ServiceBroker } from "moleculer";
 import { errorCode, StartError } from "./embedded/start-error.ts";

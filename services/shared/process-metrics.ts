@@ -1,7 +1,8 @@
 // /metrics on METRICS_PORT, in Prometheus' text format: requests by route, actions by name, the password queue, the
 // database pool, and Node's own figures. Labels are routes, actions and statuses, never tenants, users or addresses.
 import { createServer, type Server } from "node:http";
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { Dropped } from "./bus-seal.ts";
 import { errorCode, StartError } from "./embedded/start-error.ts";
 
 const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -9,6 +10,7 @@ const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 /** What is looked at when the figures are asked for. */
 export interface Measured {
   readonly hasher: { readonly depth: number };
+  readonly droppedMessages: Readonly<Dropped>;
   readonly pool:
     | { readonly idleCount: number; readonly totalCount: number; readonly waitingCount: number }
     | undefined;
@@ -37,7 +39,8 @@ export class ProcessMetrics {
       buckets: secondsBuckets,
       registers,
     });
-    for (const gauge of processGauges(runtime)) this.#registry.registerMetric(gauge);
+    for (const metric of [...processGauges(runtime), droppedCounter(runtime)])
+      this.#registry.registerMetric(metric);
   }
 
   request(method: string, route: string, status: number, seconds: number): void {
@@ -70,6 +73,19 @@ export class ProcessMetrics {
     this.#server?.close();
     this.#server?.closeAllConnections();
   }
+}
+
+function droppedCounter({ droppedMessages }: Measured): Counter<"reason"> {
+  return new Counter({
+    name: "records_bus_dropped_total",
+    help: "Messages on the bus that were not believed: foreign, stale, repeated, or of another start of a node",
+    labelNames: ["reason"],
+    registers: [],
+    collect() {
+      this.reset();
+      for (const [reason, count] of Object.entries(droppedMessages)) this.inc({ reason }, count);
+    },
+  });
 }
 
 /** Read when they are asked for. */

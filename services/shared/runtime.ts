@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import type { EntitySchema } from "@mikro-orm/core";
 import type { Logger } from "pino";
+import type { Dropped } from "./bus-seal.ts";
 import { setBusKey } from "./caller.ts";
 import type { Config } from "./settings/settings.ts";
 import { completeLogin } from "./database/application-login.ts";
@@ -34,6 +35,8 @@ export class Runtime {
   readonly hasher: PasswordHasher;
   /** undefined unless METRICS_PORT is set: then nothing is measured. */
   readonly metrics: ProcessMetrics | undefined;
+  /** What came on the bus and was not believed. */
+  readonly droppedMessages: Dropped = { foreign: 0, stale: 0, repeated: 0, other_start: 0 };
   /** Tenants' keys, for the services that seal. */
   readonly keys: KeyCache;
   #secrets: Secrets | undefined;

@@ -18,7 +18,10 @@ let bus: NatsConnection;
 let seal: BusSeal;
 let token = "";
 let node = "";
+/** The node's present start, as it names itself in what it says to all. */
+let start = "";
 const answers = new Map<string, Answer>();
+const sealOf = (secret: string) => new BusSeal(secret, { foreign: 0, stale: 0, repeated: 0 });
 /** Signed callers seen on the bus. */
 const captured: string[] = [];
 
@@ -37,15 +40,26 @@ function parse(bytes: Uint8Array) {
   }
 }
 
-type Wrap = (kind: string, data: Buffer) => Buffer;
-const plain: Wrap = (_kind, data) => data;
+type Wrap = (subject: string, data: Buffer) => Buffer;
+const plain: Wrap = (_subject, data) => data;
 
 /** Sends a made-up request; its id is answered under `stranger`, if at all. */
 function send(action: string, params: object, meta: object, wrap: Wrap): string {
   const id = randomUUID();
-  const packet = { ver: "5", sender: stranger, id, action, params, meta, level: 1, tracing: false };
+  const packet = {
+    ver: "5",
+    sender: stranger,
+    for: start,
+    id,
+    action,
+    params,
+    meta,
+    level: 1,
+    tracing: false,
+  };
   const data = Buffer.from(JSON.stringify({ ...packet, requestID: null, parentID: null }));
-  bus.publish(`${prefix}.REQ.${node}`, wrap("REQ", data));
+  const subject = `${prefix}.REQ.${node}`;
+  bus.publish(subject, wrap(subject, data));
   return id;
 }
 
@@ -62,21 +76,20 @@ describeWithNats("strangers on the bus", () => {
     gateway = await cluster.startGateway();
     node = "services-1";
     bus = await connect({ servers: cluster.nats.address, ...cluster.nats.login });
-    seal = new BusSeal(cluster.settings["BOOT_SECRET"] ?? "");
-    bus.subscribe(`${prefix}.RES.${stranger}`, {
-      callback: (_error, { data }) => {
-        const bytes = Buffer.from(data);
-        const answer = parse(seal.open("RES", bytes) ?? bytes);
-        answers.set(answer.id, answer);
-      },
+    seal = sealOf(cluster.settings["BOOT_SECRET"] ?? "");
+    const hear = (subject: string, heard: (packet: any) => void) =>
+      bus.subscribe(subject, {
+        callback: (_error, { data }) => heard(parse(seal.open(subject, Buffer.from(data)) ?? data)),
+      });
+    hear(`${prefix}.RES.${stranger}`, (answer: Answer & { id: string }) => answers.set(answer.id, answer));
+    hear(`${prefix}.HEARTBEAT`, (packet) => {
+      if (packet.sender === node) start = packet.start;
     });
-    bus.subscribe(`${prefix}.REQ.${node}`, {
-      callback: (_error, message) => {
-        const { sender, meta } = parse(seal.open("REQ", Buffer.from(message.data)) ?? message.data);
-        if (sender !== stranger && typeof meta?.caller === "string") captured.push(meta.caller);
-      },
+    hear(`${prefix}.REQ.${node}`, ({ sender, meta }) => {
+      if (sender !== stranger && typeof meta?.caller === "string") captured.push(meta.caller);
     });
     await bus.flush();
+    await eventually(async () => start !== "");
     token = await signInAt(gateway, "admin");
   }, 60_000);
   afterAll(async () => {
@@ -95,7 +108,7 @@ describeWithNats("strangers on the bus", () => {
     await gateway.call("GET", "/api/users/me", { token });
     await eventually(async () => captured.length > 0);
     const before = await state();
-    const theirs = new BusSeal("a boot secret of the stranger's own, long enough");
+    const theirs = sealOf("a boot secret of the stranger's own, long enough");
     let sent = 0;
     for (const wrap of [plain, theirs.seal.bind(theirs), cut, misdirected, outdated]) {
       for (const meta of [...forgedMetas(captured.at(-1) ?? ""), { caller: captured.at(-1) }]) {
@@ -107,7 +120,7 @@ describeWithNats("strangers on the bus", () => {
     }
     expect(sent).toBeGreaterThanOrEqual(200);
     // The last word on this connection: what was to be answered before it has been.
-    await answerTo(send("users.me", {}, {}, (kind, data) => seal.seal(kind, data)));
+    await answerTo(send("users.me", {}, {}, (subject, data) => seal.seal(subject, data)));
     expect(answers.size).toBe(0);
     expect(await state()).toEqual(before);
   });
@@ -117,7 +130,9 @@ describeWithNats("strangers on the bus", () => {
     let refused = 0;
     for (const meta of forgedMetas(captured.at(-1) ?? "")) {
       const attack = async ([action, params]: [string, object]) => {
-        const answer = await answerTo(send(action, params, meta, (kind, data) => seal.seal(kind, data)));
+        const answer = await answerTo(
+          send(action, params, meta, (subject, data) => seal.seal(subject, data)),
+        );
         expect({ action, meta, success: answer.success, data: answer.data }).toEqual({
           action,
           meta,
@@ -262,7 +277,7 @@ async function state(): Promise<unknown> {
 }
 
 /** Rightly sealed once, then cut short, meant as an answer, or two minutes old. */
-const cut: Wrap = (kind, data) => seal.seal(kind, data).subarray(0, -1);
+const cut: Wrap = (subject, data) => seal.seal(subject, data).subarray(0, -1);
 const misdirected: Wrap = (_kind, data) => seal.seal("RES", data);
 const outdated: Wrap = (kind, data) => {
   const message = seal.seal(kind, data);

@@ -62,7 +62,7 @@ describeWithNats("joining the bus", () => {
   it("a node with another BOOT_SECRET reaches nobody and says why", async () => {
     const running = gateway({ BOOT_SECRET: "another-boot-key-of-another-deployment-entirely" });
     const url = await addressOf(running);
-    await running.printed(/dropped: not sealed with our BOOT_SECRET/);
+    await running.printed(/dropped: \d+ not sealed with our BUS_SECRET/);
     for (let tries = 0; tries < 5; tries++) {
       expect((await callApi(url, "GET", "/api/auth/tenants")).status).toBe(503);
     }
@@ -92,6 +92,7 @@ describeWithNats("joining the bus", () => {
     expect(await status("/livez")).toBe(200);
     await eventually(async () => (await status("/livez")) === 503, 30_000);
     expect(running.child.exitCode).toBeNull();
-    await running.stop("SIGKILL");
+    expect(running.output()).toMatch(/The bus refuses what this node must hear \(HEARTBEAT\)/);
+    expect(await running.stop()).toBe(0);
   }, 60_000);
 });
