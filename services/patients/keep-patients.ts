@@ -15,7 +15,7 @@ const noDepartment = () => Invalid.body("department_id", "the department does no
 /** What the database itself refuses about a patient, in the client's words. */
 export const patientViolations = {
   patients_record_number: () =>
-    new Conflict("record_number_taken", "This record number is already in use in this tenant"),
+    new Conflict("record_number_taken", "This record number is already in use in this department"),
   patients_tenant_id_department_id_fkey: noDepartment,
 };
 
