@@ -57,7 +57,9 @@ export async function createPatient(call: Create): Promise<Patient> {
     );
     if (made === undefined) throw new Error("an inserted row was not returned");
     const target = { type: "patient", id: made.id };
-    change.audit({ tenantId, action: "patient.create", target, changes: { department_id: departmentId } });
+    const filled = Object.entries(texts).flatMap(([field, text]) => (text === null ? [] : [field]));
+    const changes = { department_id: departmentId, fields: ["record_number", ...filled] };
+    change.audit({ tenantId, action: "patient.create", target, changes });
     const payload = { patient_id: made.id, department_id: departmentId };
     change.tell({ tenantId, kind: "patient.created", payload });
     return made;
