@@ -1,7 +1,7 @@
 // /metrics on METRICS_PORT, in Prometheus' text format: requests by route, actions by name, the password queue, the
 // database pool, and Node's own figures. Labels are routes, actions and statuses, never tenants, users or addresses.
 import { createServer, type Server } from "node:http";
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import { errorCode, StartError } from "./embedded/start-error.ts";
 
 const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -18,6 +18,7 @@ export class ProcessMetrics {
   readonly #registry = new Registry();
   readonly #requests: Histogram<"method" | "route" | "status">;
   readonly #actions: Histogram<"action" | "outcome">;
+  readonly #leftOut: Counter<"limit">;
   #server: Server | undefined;
 
   constructor(runtime: Measured) {
@@ -37,6 +38,12 @@ export class ProcessMetrics {
       buckets: secondsBuckets,
       registers,
     });
+    this.#leftOut = new Counter({
+      name: "records_daily_limit_left_out_total",
+      help: "What was refused or left out beyond a tenant's limit of the day, by limit",
+      labelNames: ["limit"],
+      registers,
+    });
     for (const gauge of processGauges(runtime)) this.#registry.registerMetric(gauge);
   }
 
@@ -46,6 +53,11 @@ export class ProcessMetrics {
 
   action(action: string, outcome: string, seconds: number): void {
     this.#actions.observe({ action, outcome }, seconds);
+  }
+
+  /** @param limit of a closed set */
+  leftOut(limit: string, times: number): void {
+    this.#leftOut.inc({ limit }, times);
   }
 
   /** @throws StartError when the port cannot be used */
