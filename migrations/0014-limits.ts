@@ -4,9 +4,10 @@ import { Migration } from "@mikro-orm/migrations";
 import { mayBeTold } from "./0014/may-be-told.ts";
 import { recordNumbers } from "./0014/record-numbers.ts";
 import { repeats } from "./0014/repeats.ts";
+import { unsigned } from "./0014/unsigned.ts";
 
 export class Limits extends Migration {
   override up(): void {
-    for (const sql of [recordNumbers, mayBeTold, repeats]) this.addSql(sql);
+    for (const sql of [recordNumbers, mayBeTold, repeats, unsigned]) this.addSql(sql);
   }
 }

@@ -8,6 +8,9 @@ import type { Runtime } from "../runtime.ts";
 export const dailyLimits = {
   /** Audit entries of refusals, those that sum up repetitions included. */
   "audit.refusals": 10_000,
+  /** Notifications of payments that nobody has signed, as no secret is set; in the platform's name. */
+  "payments.unsigned_card": 1_000,
+  "payments.unsigned_wallet": 1_000,
 } as const;
 
 export type DailyLimit = keyof typeof dailyLimits;
