@@ -24,6 +24,7 @@ export const healthContract = {
         webhooks_count: integer(),
         pending_deliveries: integer(),
         failed_deliveries: integer({ description: "Of the last 90 days" }),
+        open_incidents: integer({ description: "Limits of the day that were reached today or yesterday" }),
         key_version: nullable(integer()),
         rotation: nullable(
           object({

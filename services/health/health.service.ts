@@ -21,6 +21,7 @@ interface Counts {
   webhooks: number;
   pending: number;
   failed: number;
+  incidents: number;
 }
 
 async function report(call: Call<unknown>): Promise<Report> {
@@ -37,7 +38,9 @@ async function report(call: Call<unknown>): Promise<Report> {
       (select count(*)::integer from delivery_targets where channel = 'webhook' and deleted_at is null
         and tenant_id in (select id from tenants where deleted_at is null)) as webhooks,
       (select count(*)::integer from deliveries where state = 'pending') as pending,
-      (select count(*)::integer from deliveries where state = 'failed') as failed`,
+      (select count(*)::integer from deliveries where state = 'failed') as failed,
+      (select count(*)::integer from daily_counts where taken > bound
+        and day >= (now() at time zone 'utc')::date - 1) as incidents`,
     values: [],
   });
   // Which master key is in use is the installation's affair, and no tenant's secret.
@@ -67,6 +70,7 @@ async function report(call: Call<unknown>): Promise<Report> {
     webhooks_count: counts?.webhooks ?? 0,
     pending_deliveries: counts?.pending ?? 0,
     failed_deliveries: counts?.failed ?? 0,
+    open_incidents: counts?.incidents ?? 0,
     key_version: key?.version ?? null,
     rotation: key?.rotation ?? null,
     version,

@@ -1,5 +1,5 @@
-// Which kinds of events a role may be told of: what it may look at in the service itself. Ids of patients and records go
-// to all, as everybody's work is with them; what they stand for is seen only after signing in, by whoever may.
+// Which kinds of events a role may be told of: what it may look at in the service itself. Events of patients and records
+// are for every role, as everybody's work is with them; which patients, the user's department decides, event by event.
 import { type EventKind, eventKinds } from "../shared/event-kinds.ts";
 import type { Role } from "../shared/roles.ts";
 
@@ -16,6 +16,11 @@ const subjectsOf: Record<Role, readonly string[] | "all"> = {
 export function maySee(role: Role, kind: string): boolean {
   const subjects = subjectsOf[role];
   return subjects === "all" || subjects.includes(kind.split(".", 1)[0] ?? "");
+}
+
+/** Whether it also depends on the patient whether a chat is told: see migrations/0014/may-be-told.ts. */
+export function isOfPatient(kind: string): boolean {
+  return kind.startsWith("patient.") || kind.startsWith("record.");
 }
 
 /** What of the asked kinds the role is told: a star becomes all that it may see. */

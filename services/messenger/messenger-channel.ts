@@ -6,9 +6,9 @@ import type { Role } from "../shared/roles.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import type { Bot } from "./bot.ts";
 import { endLinkOfChat } from "./end-link.ts";
-import { maySee } from "./kinds.rules.ts";
+import { isOfPatient, maySee } from "./kinds.rules.ts";
 import { messageOf } from "./message.rules.ts";
-import { sendText } from "./send-text.ts";
+import { type Refusal, sendText } from "./send-text.ts";
 
 export interface Chat {
   chatId: number;
@@ -20,39 +20,38 @@ export function messengerChannel(runtime: Runtime, bot: Bot, ending: AbortSignal
   return {
     name: "messenger",
     settingsOf: (targets) => openChats(runtime, bot, targets),
-    async send(delivery, { chatId, role }, signal) {
+    send(delivery, { chatId, role }, signal) {
       const { kind, payload, occurredAt } = delivery;
-      const known = maySee(role, kind) ? "allowed" : await lookAtRole(runtime, delivery);
-      if (known !== "allowed") {
-        const outcome = known === "refused" ? "gone" : "failed";
-        return { outcome, statusCode: null, durationMs: 0, error: "not_allowed", response: null };
-      }
       const text = messageOf(kind, payload, occurredAt);
-      return sendText(bot, chatId, text, AbortSignal.any([signal, ending]));
+      const isClear = maySee(role, kind) && !isOfPatient(kind);
+      const lookAgain = isClear ? undefined : () => refusalOf(runtime, delivery);
+      return sendText(bot, chatId, text, AbortSignal.any([signal, ending]), lookAgain);
     },
     recorded: (outcomes) => unlinkGone(runtime, outcomes),
   };
 }
 
 /**
- * The role may have become lower after the event was fanned out, or higher after it was last read: nothing is refused by
- * what is a second old. Never rejects.
+ * The role may have become lower after the event was fanned out, or higher after it was last read, and the patient may have
+ * been moved: nothing is refused, and nobody is told of a patient, by what is a second old. Never rejects.
  */
-async function lookAtRole(
+async function refusalOf(
   { database }: Runtime,
-  { tenantId, targetId, kind }: Delivery,
-): Promise<"allowed" | "refused" | "unknown"> {
+  { tenantId, targetId, kind, payload }: Delivery,
+): Promise<Refusal | undefined> {
   const statement = {
-    name: "messenger.role_of_chat",
-    text: `select u.role from messenger_links l join users u on u.tenant_id = l.tenant_id and u.id = l.user_id
+    name: "messenger.rights_of_chat",
+    text: `select u.role, may_be_told($1, $2, 'messenger', $3, $4::json) as sees
+      from messenger_links l join users u on u.tenant_id = l.tenant_id and u.id = l.user_id
       where l.tenant_id = $1 and l.id = $2`,
-    values: [tenantId, targetId],
+    values: [tenantId, targetId, kind, payload],
   };
   try {
-    const user = await database.readOne<{ role: Role }>(platform, statement);
-    return user !== undefined && maySee(user.role, kind) ? "allowed" : "refused";
+    const user = await database.readOne<{ role: Role; sees: boolean }>(platform, statement);
+    if (user === undefined || !maySee(user.role, kind)) return { outcome: "gone", error: "not_allowed" };
+    return user.sees ? undefined : { outcome: "withheld", error: "not_visible" };
   } catch {
-    return "unknown";
+    return { outcome: "failed", error: "not_allowed" };
   }
 }
 

@@ -15,16 +15,25 @@ const errors: Record<Trouble, string> = {
   unreachable: "connection",
 };
 
-/** Never rejects. Plain text: nothing in it is a mark or a link to look at. */
+/** Why a chat is not to be told after all. */
+export type Refusal = Pick<Attempt, "error"> & { outcome: "gone" | "withheld" | "failed" };
+
+/**
+ * Never rejects. Plain text: nothing in it is a mark or a link to look at.
+ * @param lookAgain asked when the turn has come, as that may take seconds; must not reject
+ */
 export async function sendText(
   bot: Bot,
   chatId: number,
   text: string,
   signal: AbortSignal,
+  lookAgain?: () => Promise<Refusal | undefined>,
 ): Promise<Attempt> {
   const turn = await bot.pacer.take(chatId, signal).catch(() => undefined);
   if (turn === undefined) return attempt("unsent", 0, null, null);
   if (!turn.mayGo) return attempt("failed", 0, null, "rate_limited", turn.seconds);
+  const refusal = await lookAgain?.();
+  if (refusal !== undefined) return attempt(refusal.outcome, 0, null, refusal.error);
   const params = { chat_id: chatId, text, link_preview_options: { is_disabled: true } };
   const { answer, status, durationMs } = await bot.call("sendMessage", params, { signal });
   if (answer === "aborted") return attempt("unsent", durationMs, null, null);

@@ -15,7 +15,7 @@ const noDepartment = () => Invalid.body("department_id", "the department does no
 /** What the database itself refuses about a patient, in the client's words. */
 export const patientViolations = {
   patients_record_number: () =>
-    new Conflict("record_number_taken", "This record number is already in use in this tenant"),
+    new Conflict("record_number_taken", "This record number is already in use in this department"),
   patients_tenant_id_department_id_fkey: noDepartment,
 };
 
@@ -57,7 +57,9 @@ export async function createPatient(call: Create): Promise<Patient> {
     );
     if (made === undefined) throw new Error("an inserted row was not returned");
     const target = { type: "patient", id: made.id };
-    change.audit({ tenantId, action: "patient.create", target, changes: { department_id: departmentId } });
+    const filled = Object.entries(texts).flatMap(([field, text]) => (text === null ? [] : [field]));
+    const changes = { department_id: departmentId, fields: ["record_number", ...filled] };
+    change.audit({ tenantId, action: "patient.create", target, changes });
     const payload = { patient_id: made.id, department_id: departmentId };
     change.tell({ tenantId, kind: "patient.created", payload });
     return made;

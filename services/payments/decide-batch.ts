@@ -14,7 +14,8 @@ export interface Item {
   caller: Caller;
 }
 
-export type Outcome = "taken" | "duplicate" | "conflict";
+/** Of a conflict: whose log it belongs into, the one's whom the first was for; the platform's when it was for nobody. */
+export type Outcome = "taken" | "duplicate" | { conflictIn: number | null };
 
 interface Seen {
   hash: string;
@@ -68,8 +69,7 @@ class Batch {
       return "taken";
     }
     if (before.hash === hash) return "duplicate";
-    this.#recordConflict(item, before.tenantId);
-    return "conflict";
+    return { conflictIn: before.tenantId ?? this.#known.platform_id };
   }
 
   written(): Written | undefined {
@@ -85,7 +85,7 @@ class Batch {
     };
   }
 
-  #lineOf(item: Item): Line & { state: string } {
+  #lineOf(item: Item): Line {
     const { provider, notification, hash } = item;
     const { payment, verified, id, type } = notification;
     const occurredAt = payment && new Date(payment.occurredMs).toISOString();
@@ -127,31 +127,26 @@ class Batch {
       notification_id: notification.id,
     };
     const kind = eventOfChange(before, after);
-    const entry = entryOf(caller, "payment.update", "payment", paymentId, "ok", facts);
+    const entry = entryOf(caller, paymentId, facts);
     return kind === undefined ? entry : { ...entry, kind };
-  }
-
-  /** In the log of whom the first one was for; of the platform when it was for nobody. */
-  #recordConflict({ provider, notification: { id }, caller }: Item, firstTenantId: number | null): void {
-    const tenantId = firstTenantId ?? this.#known.platform_id;
-    if (tenantId === null) return;
-    const entry = entryOf(caller, "payment.conflict", "payment_notification", id, "denied", { provider });
-    this.#lines.push({ provider, notification_id: id, tenant_id: tenantId, ...entry });
   }
 }
 
 /** An audit entry's columns. Nobody of ours is the actor: where it came from is recorded. */
 function entryOf(
   { facts: { ip, userAgent, requestId } }: Caller,
-  action: string,
-  type: string,
-  id: string,
-  outcome: "ok" | "denied",
+  paymentId: string,
   facts: Record<string, unknown>,
 ): Partial<Line> {
-  const target = { target_type: type, target_id: id };
+  const target = { target_type: "payment", target_id: paymentId };
   const origin = { ip, user_agent: userAgent, request_id: requestId };
-  return { action, ...target, outcome, facts: canonicalize(facts) ?? "{}", ...origin };
+  return {
+    action: "payment.update",
+    ...target,
+    outcome: "ok",
+    facts: canonicalize(facts) ?? "{}",
+    ...origin,
+  };
 }
 
 const keyOf = (provider: string, id: string) => `${provider} ${id}`;

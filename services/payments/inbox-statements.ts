@@ -53,11 +53,10 @@ export function readStatement(
 export interface Line {
   provider: string;
   notification_id: string;
-  /** Of the inbox's row; none: the notification is there already. */
-  state?: string;
-  type?: string;
+  state: string;
+  type: string;
   /** Hex. */
-  body_hash?: string;
+  body_hash: string;
   tenant_id: number | null;
   payment_id?: string | undefined;
   occurred_at?: string | undefined;
@@ -65,7 +64,7 @@ export interface Line {
   action?: string;
   target_type?: string;
   target_id?: string;
-  outcome?: "ok" | "denied";
+  outcome?: "ok";
   /** RFC 8785 JSON: the entry's changes and the event's payload. */
   facts?: string;
   ip?: string | null;
@@ -99,7 +98,7 @@ export function writeStatement({ lines, payments }: Written): Statement {
         insert into payment_notifications
           (provider, notification_id, type, body_hash, state, tenant_id, payment_id, occurred_at)
         select provider, notification_id, type, decode(body_hash, 'hex'), state, tenant_id, payment_id, occurred_at
-        from line where state is not null order by provider, notification_id
+        from line order by provider, notification_id
         on conflict (provider, notification_id) do update set (type, body_hash, state, tenant_id, payment_id,
             occurred_at, received_at) = row (excluded.type, excluded.body_hash, excluded.state, excluded.tenant_id,
             excluded.payment_id, excluded.occurred_at, excluded.received_at)
@@ -129,12 +128,7 @@ export function writeStatement({ lines, payments }: Written): Statement {
         from line where action is not null order by tenant_id, place)
       select case when (select count(*) from kept) < $3 or (select count(*) from changed) < $4
         then payments_raced() end`,
-    values: [
-      JSON.stringify(lines),
-      JSON.stringify(payments),
-      lines.filter(({ state }) => state !== undefined).length,
-      payments.length,
-    ],
+    values: [JSON.stringify(lines), JSON.stringify(payments), lines.length, payments.length],
   };
 }
 

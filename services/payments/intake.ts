@@ -8,12 +8,14 @@ import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import { errorCode } from "../shared/embedded/start-error.ts";
 import { Conflict, Unavailable } from "../shared/errors.ts";
+import { auditRefusal } from "../shared/limits/audit-refusal.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { bytesOf } from "../shared/raw-body.ts";
 import { TenantBatches } from "../shared/tenant-batches.ts";
 import type { ProviderAdapter } from "./adapter.ts";
 import { decideBatch, type Item, type Outcome } from "./decide-batch.ts";
 import { type Known, racedCode, readStatement, writeStatement } from "./inbox-statements.ts";
+import { limitUnsigned } from "./limit-unsigned.ts";
 
 const triesMax = 8;
 /** Of a batch, which may hold what several have sent. */
@@ -34,7 +36,10 @@ interface Params {
   provider_signature?: string | null | undefined;
 }
 
-/** @throws BadRequest, Invalid (the adapter's), Conflict: the same id came before with other bytes */
+/**
+ * @throws BadRequest, Invalid (the adapter's), Conflict: the same id came before with other bytes, TooManyRequests: nobody
+ * vouches for it, and there are many of that kind
+ */
 export async function takeNotification(
   call: Call<Params>,
   adapter: ProviderAdapter,
@@ -44,13 +49,28 @@ export async function takeNotification(
   const notification = adapter.read(delivery, adapter.secretsOf(call.runtime.config));
   const hash = createHash("sha256").update(bytes).digest("hex");
   const { provider } = adapter;
+  if (!notification.verified) await limitUnsigned(call, provider);
   // Of what acts on nothing, whose it would be does not matter.
   const subdomain = notification.verified ? (notification.payment?.tenant ?? "") : "";
   const item: Item = { provider, notification, hash, caller: call.caller };
   const outcome = await batchesOf(call.runtime).add(subdomain, item);
-  if (outcome === "conflict")
+  if (typeof outcome === "object") {
+    await recordConflict(call, item, outcome.conflictIn);
     throw new Conflict("notification_differs", "A notification with this id and another content came before");
+  }
   return { received: true, duplicate: outcome === "duplicate" };
+}
+
+/** It changes nothing, so its entry need not be part of the batch. Whoever goes on contradicting themselves is summed up. */
+async function recordConflict(call: Call<unknown>, item: Item, tenantId: number | null): Promise<void> {
+  if (tenantId === null) return;
+  const { provider, notification } = item;
+  const target = { type: "payment_notification", id: notification.id };
+  const facts = { tenantId, action: "payment.conflict", target, changes: { provider } };
+  const refusal = { ...facts, outcome: "denied", byTarget: false } as const;
+  await call.db.change(platform, call.caller, (change) =>
+    auditRefusal(change, call.runtime, call.caller, refusal),
+  );
 }
 
 /** Resolves when all of it is committed. */

@@ -2,7 +2,8 @@
 // Life cycle: a notification comes → its signature is verified over what was sent → it is in the inbox, once → it changes
 // its payment, or is stale, ignored or without a tenant. A payment is what its notifications make of it.
 // Promises: nothing is answered 200 before it is committed; nothing acts twice, in whatever order and however often it
-// comes; the change of a payment, its audit entry and its event are one transaction; unsigned is not acted upon.
+// comes; the change of a payment, its audit entry and its event are one transaction; unsigned is not acted upon, and
+// only so much of it is kept.
 // Does not: ask providers anything, move money, or compute with amounts.
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";

@@ -20,6 +20,7 @@ export class ProcessMetrics {
   readonly #registry = new Registry();
   readonly #requests: Histogram<"method" | "route" | "status">;
   readonly #actions: Histogram<"action" | "outcome">;
+  readonly #leftOut: Counter<"limit">;
   #server: Server | undefined;
 
   constructor(runtime: Measured) {
@@ -39,6 +40,12 @@ export class ProcessMetrics {
       buckets: secondsBuckets,
       registers,
     });
+    this.#leftOut = new Counter({
+      name: "records_daily_limit_left_out_total",
+      help: "What was refused or left out beyond a tenant's limit of the day, by limit",
+      labelNames: ["limit"],
+      registers,
+    });
     for (const metric of [...processGauges(runtime), droppedCounter(runtime)])
       this.#registry.registerMetric(metric);
   }
@@ -49,6 +56,11 @@ export class ProcessMetrics {
 
   action(action: string, outcome: string, seconds: number): void {
     this.#actions.observe({ action, outcome }, seconds);
+  }
+
+  /** @param limit of a closed set */
+  leftOut(limit: string, times: number): void {
+    this.#leftOut.inc({ limit }, times);
   }
 
   /** @throws StartError when the port cannot be used */

@@ -12,7 +12,7 @@ import { ownTenant, reachOf } from "../shared/reach.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { TenantEntity, type TenantRow, toTenant } from "./tenant.entity.ts";
 import type { Tenant, tenantsContract } from "./tenants.contract.ts";
-import { platformSubdomain } from "./tenants.rules.ts";
+import { loggedSettings, platformSubdomain } from "./tenants.rules.ts";
 
 const violations = {
   tenants_subdomain: () => new Conflict("subdomain_taken", "This subdomain is already in use"),
@@ -30,7 +30,12 @@ async function insertTenant(
     tenantId: tenant.id,
     action: "tenant.create",
     target: targetOf(tenant),
-    changes: { subdomain: tenant.subdomain },
+    changes: {
+      name: tenant.name,
+      subdomain: tenant.subdomain,
+      is_active: tenant.isActive,
+      ...loggedSettings(tenant.settings),
+    },
   });
   return tenant;
 }
@@ -82,7 +87,11 @@ export async function updateTenant(
       tenantId: held.id,
       action: "tenant.update",
       target: targetOf(held),
-      changes: { fields, ...(isActive === undefined ? {} : { is_active: isActive }) },
+      changes: {
+        fields,
+        ...(isActive === undefined ? {} : { is_active: isActive }),
+        ...(settings === undefined ? {} : loggedSettings(settings)),
+      },
     });
     change.tell({ tenantId: held.id, kind: "tenant.updated", payload: { tenant_id: held.id, fields } });
     return held;

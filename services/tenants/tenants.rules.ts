@@ -35,6 +35,11 @@ export function settingsFault(value: unknown): string | undefined {
     : "settings.registration is 'open', 'approval' or 'closed'";
 }
 
+/** For the audit log: the one key that means something here. What else there is may be anything. */
+export function loggedSettings(settings: Record<string, unknown>): { registration?: unknown } {
+  return Object.hasOwn(settings, "registration") ? { registration: settings.registration } : {};
+}
+
 export function registrationMode(
   settings: Record<string, unknown>,
   otherwise: RegistrationMode,

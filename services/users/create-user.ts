@@ -43,7 +43,13 @@ export async function insertUser(change: Change, action: string, user: NewUser):
   });
   await change.entities.flush();
   const target = { type: "user", id: row.id };
-  const changes = { role: row.role, department_id: row.departmentId ?? null, is_active: row.isActive };
+  const changes = {
+    role: row.role,
+    department_id: row.departmentId ?? null,
+    can_see_all_patients: row.canSeeAllPatients,
+    is_active: row.isActive,
+    email_verified: row.emailVerified,
+  };
   change.audit({ tenantId: row.tenantId, action, target, changes });
   change.tell({ tenantId: row.tenantId, kind: "user.created", payload: { user_id: row.id, role: row.role } });
   return row;

@@ -34,8 +34,11 @@ export async function registerWebhook(call: Register): Promise<RegisteredWebhook
       keys.seal("webhooks", "secret", id, secret),
     ]);
     const target = { type: "webhook", id };
-    change.audit({ tenantId, action: "webhook.register", target, changes: { url: loggedUrl(url), events } });
-    return holdWebhook(change, tenantId, id);
+    const made = await holdWebhook(change, tenantId, id);
+    const facts = { url: loggedUrl(url), events, is_active: made.is_active };
+    const changes = { ...facts, secret: sent === undefined ? "generated" : "given" };
+    change.audit({ tenantId, action: "webhook.register", target, changes });
+    return made;
   });
   return { ...toWebhook(row), ...(sent === undefined ? { secret } : {}) };
 }

@@ -1,6 +1,7 @@
 // Section 4.6: departments and their head doctors.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { traceOf } from "../support/journal.ts";
+import { repeatsOf } from "../support/repeats.ts";
 import { type Answer, startService, type TestService } from "../support/service.ts";
 import { makeClinic, makeDepartment, makeUser, type Made } from "../support/tenancy.ts";
 
@@ -135,9 +136,11 @@ describe("403", () => {
       expect((await list(`tenant_id=${other.id}`)).status).toBe(403);
       expect((await create({ name: "", tenant_id: String(other.id) })).status).toBe(403);
     });
-    expect(entries.map(({ outcome, tenant_id }) => [outcome, tenant_id])).toEqual(
-      Array.from({ length: 3 }, () => ["denied", clinic.id]),
-    );
+    expect(entries.map(({ action, outcome, tenant_id }) => [action, outcome, tenant_id])).toEqual([
+      ["department.create", "denied", clinic.id],
+      ["department.list", "denied", clinic.id],
+    ]);
+    expect(await repeatsOf(service, clinic.id, "department.create")).toEqual([1]);
     expect(events).toEqual([]);
   });
 

@@ -498,7 +498,7 @@ describe("409", () => {
     expect((await get(patient.id)).body).toMatchObject({ notes: "second", version: 2 });
   });
 
-  it("a record number that is taken in this tenant, in any case; another tenant's is not in the way", async () => {
+  it("a record number that is taken in the same department, in any case; another tenant's is not in the way", async () => {
     const { record_number } = await made({ record_number: unique("Num-") });
     for (const taken of [record_number, record_number.toUpperCase()]) {
       expect(await create({ record_number: taken, full_name: "x" })).toMatchObject({
@@ -509,6 +509,40 @@ describe("409", () => {
     const second = await made();
     expect((await put(second.id, { version: 1, record_number })).body.code).toBe("record_number_taken");
     await made({ record_number }, stranger);
+  });
+
+  it("a record number of a department that the caller may not see is answered like a free one", async () => {
+    const nurse = await tokenOf(clinic, { department_id: ward.id });
+    const { record_number } = await made({ record_number: unique("Hidden-"), department_id: surgery.id });
+    await made({ record_number: `${record_number}-none`, department_id: null });
+    const free = await create({ record_number: unique("Free-"), full_name: "x" }, nurse);
+    const plain = ({ status, body }: Answer) => ({ status, fields: Object.keys(body) });
+    for (const taken of [record_number.toUpperCase(), `${record_number}-none`]) {
+      const answer = await create({ record_number: taken, full_name: "x" }, nurse);
+      expect(plain(answer)).toEqual(plain(free));
+      // So is giving it to a patient that is there already.
+      await remove(answer.body.id, nurse);
+      const own = await made({}, nurse);
+      expect((await put(own.id, { version: 1, record_number: taken }, nurse)).status).toBe(200);
+      // In the own department it is taken now, which the caller can see.
+      expect((await create({ record_number: taken, full_name: "x" }, nurse)).status).toBe(409);
+    }
+    expect(ids(await list(`search=${record_number}`))).toHaveLength(4);
+    expect(ids(await list(`search=${record_number}`, nurse))).toHaveLength(2);
+  });
+
+  it("a move into a department, or out of all, that has the record number already", async () => {
+    const { record_number } = await made({ record_number: unique("Moved-"), department_id: surgery.id });
+    const second = await made({ record_number, department_id: ward.id });
+    await made({ record_number, department_id: null });
+    for (const department_id of [surgery.id, null]) {
+      expect(await put(second.id, { version: 1, department_id })).toMatchObject({
+        status: 409,
+        body: { code: "record_number_taken" },
+      });
+    }
+    const fresh = { version: 1, department_id: surgery.id, record_number: unique("Moved-") };
+    expect((await put(second.id, fresh)).status).toBe(200);
   });
 
   it("of 20 patients with one record number one is created", async () => {

@@ -76,7 +76,12 @@ describe("201", () => {
     const secret = "a-canary-nobody-may-see";
     const { entries } = await traceOf(service, () => register(hook({ secret })));
     expect(entries.map(({ action }) => action)).toEqual(["webhook.register"]);
-    expect(entries[0]?.changes).toEqual({ url: "https://93.184.215.14/hook", events: ["user.created"] });
+    expect(entries[0]?.changes).toEqual({
+      url: "https://93.184.215.14",
+      events: ["user.created"],
+      is_active: true,
+      secret: "given",
+    });
     const { rows } = await service.database.owner.query(
       "select * from webhooks join delivery_targets using (tenant_id, id)",
     );

@@ -3,18 +3,24 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import { type BotApi, botToken, failure, sentTo, startBotApi } from "../support/bot-api.ts";
 import { linkChat, newChat, statusOf, subscribeTo } from "../support/messenger.ts";
 import { eventually, startService, type TestService } from "../support/service.ts";
-import { makeClinic, makeDepartment, makeUser } from "../support/tenancy.ts";
+import { makeClinic, makeDepartment, makeUser, unique } from "../support/tenancy.ts";
 
 let api: BotApi;
 let service: TestService;
 let superadmin: string;
 let clinic: Awaited<ReturnType<typeof makeClinic>>;
+/** A patient of the clinic. */
+let patient: number;
 
 beforeAll(async () => {
   api = await startBotApi();
   service = await startService({ ...api.settings, WEBHOOK_RETRY_SECONDS: "3600,3600" });
   superadmin = await service.signIn("superadmin");
   clinic = await makeClinic(service, superadmin);
+  const { email } = await makeUser(service, clinic.token, { role: "doctor", can_see_all_patients: true });
+  const token = await service.signInAs(email, clinic.subdomain);
+  const body = { record_number: unique("R-"), full_name: "Some Body" };
+  patient = (await service.call("POST", "/api/patients", { token, body })).body.id;
   await eventually(async () => (await statusOf(service, superadmin)).messenger === "ok");
 }, 60_000);
 afterAll(async () => {
@@ -31,9 +37,9 @@ interface Person {
   chatId: number;
 }
 
-/** Somebody whose chat is linked and told of these events. */
+/** Somebody who sees all patients, and whose chat is linked and told of these events. */
 async function listener(role: string, events: string[], at = clinic): Promise<Person> {
-  const { id, email } = await makeUser(service, at.token, { role });
+  const { id, email } = await makeUser(service, at.token, { role, can_see_all_patients: true });
   const token = await service.signInAs(email, at.subdomain);
   const chatId = await linkChat(service, api, token);
   const answer = await subscribeTo(service, token, events);
@@ -82,7 +88,7 @@ describe("an event", () => {
     expect(hook.status).toBe(201);
     // Either channel's worker may be the one that makes the deliveries of both: often enough, each is.
     for (let nth = 1; nth <= 12; nth++) {
-      await tell("patient.updated", { patient_id: nth });
+      await tell("patient.updated", { patient_id: patient, version: nth });
       await eventually(async () => toldOf(person.chatId, "patient.updated").length === nth);
     }
     const { rows } = await service.database.owner.query(
@@ -98,13 +104,14 @@ describe("an event", () => {
       await listener("admin", ["*"]),
       await listener("nurse", ["record.created"]),
     ];
-    await tell("patient.created", { patient_id: 4711 });
+    await tell("patient.created", { patient_id: patient });
     await tell("payment.failed", { payment_id: "pay-1", amount: "1.00" });
     await eventually(async () => toldOf(all.chatId, "payment.failed").length === 1);
     await eventually(async () => toldOf(asked.chatId, "patient.created").length === 1);
-    expect(toldOf(asked.chatId, "patient.created")[0]).toMatch(
-      /^A patient was created \(patient\.created\)\npatient_id: 4711\n\d{4}-\d\d-\d\d [\d:]{8} UTC$/,
-    );
+    const lines = toldOf(asked.chatId, "patient.created")[0]?.split("\n") ?? [];
+    expect(lines.slice(0, 2)).toEqual(["A patient was created (patient.created)", `patient_id: ${patient}`]);
+    expect(lines[2]).toMatch(/^\d{4}-\d\d-\d\d [\d:]{8} UTC$/);
+    expect(lines).toHaveLength(3);
     expect(toldOf(all.chatId, "patient.created")).toHaveLength(1);
     expect(sentTo(api, other.chatId).join()).not.toContain("patient.created");
     expect(sentTo(api, asked.chatId).join()).not.toContain("payment.failed");
@@ -127,7 +134,7 @@ describe("an event", () => {
   it("the star tells each role what it may see", async () => {
     const [nurse, head] = [await listener("nurse", ["*"]), await listener("head_doctor", ["*"])];
     for (const kind of ["payment.failed", "user.updated", "department.updated", "record.created"])
-      await tell(kind, {});
+      await tell(kind, { patient_id: patient });
     await eventually(async () => toldOf(head.chatId, "record.created").length === 1);
     await eventually(async () => toldOf(nurse.chatId, "record.created").length === 1);
     const kindsTold = (chatId: number) =>
@@ -145,13 +152,13 @@ describe("an event", () => {
     const canary = () => canaries[canaries.push(`Kanarie${canaries.length}x`) - 1];
     const ids: number[] = [];
     for (let n = 0; n < 5; n++) {
-      const patient = await service.call("POST", "/api/patients", {
+      const created = await service.call("POST", "/api/patients", {
         token,
         body: { record_number: canary(), full_name: canary(), notes: canary(), birth_date: "1911-11-11" },
       });
-      expect(patient.status).toBe(201);
-      ids.push(patient.body.id);
-      const path = `/api/patients/${patient.body.id}`;
+      expect(created.status).toBe(201);
+      ids.push(created.body.id);
+      const path = `/api/patients/${created.body.id}`;
       const body = { version: 1, full_name: canary(), notes: canary() };
       expect((await service.call("PUT", path, { token, body })).status).toBe(200);
       const record = { kind: "visit", body: canary() };
@@ -255,7 +262,7 @@ describe("who is told no more", () => {
     };
     await setRole("nurse");
     await tell("backup.failed", { backup_id: 1 });
-    await tell("patient.created", { patient_id: 1 });
+    await tell("patient.created", { patient_id: patient });
     await eventually(async () => toldOf(person.chatId, "patient.created").length === 1);
     await setRole("admin");
     await tell("backup.failed", { backup_id: 2 });
@@ -327,7 +334,7 @@ describe("the messenger in trouble", () => {
     };
     await tell("restore.failed", {});
     await eventually(async () => limitedAt > 0);
-    await tell("patient.created", {});
+    await tell("patient.created", { patient_id: patient });
     await eventually(async () => toldOf(first.chatId, "restore.failed").length === 1);
     await eventually(async () => toldOf(second.chatId, "patient.created").length === 1);
     const after = api.sent.filter(({ at }) => at > limitedAt);

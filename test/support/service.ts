@@ -176,6 +176,7 @@ export function testSettings(database: Pick<TestDatabase, "url" | "folder">): Re
     RATE_LOGIN_PER_MINUTE: "100000",
     RATE_REGISTER_PER_MINUTE: "100000",
     RATE_MAIL_PER_MINUTE: "100000",
+    RATE_UNSIGNED_PER_MINUTE: "100000",
     LOG_LEVEL: "info",
   };
 }

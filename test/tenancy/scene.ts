@@ -89,6 +89,15 @@ export async function fillTenant(owner: pg.Client, subdomain: string): Promise<F
        newest_id, version) values ($1, 'card', 'p', 'pending', '1', 'EUR', now(), now(), now(), 'n', 1)`,
     [tenantId],
   );
+  await owner.query(
+    `insert into audit_repeats (tenant_id, key, action, outcome, changes, seconds, ends_at)
+     values ($1, sha256('-'), 'user.block', 'denied', '{}', 900, now())`,
+    [tenantId],
+  );
+  await owner.query(
+    "insert into daily_counts (tenant_id, kind, day, taken, bound) values ($1, 'audit.refusals', now(), 1, 10)",
+    [tenantId],
+  );
   await fillWebhooks(owner, tenantId);
   await owner.query(
     `with target as (insert into delivery_targets (tenant_id, channel, events, is_active)

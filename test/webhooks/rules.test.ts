@@ -94,7 +94,7 @@ describe("a secret", () => {
     );
   });
   it("is not in what is logged of an address", () => {
-    expect(loggedUrl("https://a.example/hook?token=x?y#z")).toBe("https://a.example/hook");
+    expect(loggedUrl("https://a.example:8443/hook/token?token=x?y#z")).toBe("https://a.example:8443");
   });
 });
 

@@ -18,6 +18,8 @@ export interface AuditFacts {
   changes?: Record<string, unknown>;
   /** The actor when it is not the caller: a user who is just signing in. */
   userId?: number;
+  /** Where it came from, when that is not the caller's: an entry that sums up what others did. */
+  origin?: { ip: string | null; userAgent: string | null; requestId: string };
 }
 
 export interface EventFacts {
@@ -124,7 +126,8 @@ export function auditedStatement(change: Statement, entry: AuditFacts, caller: C
 }
 
 function auditValues(entry: AuditFacts, caller: Caller): unknown[] {
-  const { principal, ip, userAgent, requestId } = caller.facts;
+  const { principal } = caller.facts;
+  const { ip, userAgent, requestId } = entry.origin ?? caller.facts;
   const operator = principal.kind === "operator" ? { operator: principal.name } : {};
   return [
     entry.tenantId,

@@ -25,8 +25,11 @@ export interface TargetRef {
 }
 
 export interface Attempt {
-  /** gone: failed, and there is no use in trying again; unsent: given back, as if it had not been tried. */
-  outcome: "delivered" | "failed" | "gone" | "unsent";
+  /**
+   * gone: failed, and there is no use in trying again; withheld: the target may not be told of it any more; unsent: given
+   * back, as if it had not been tried.
+   */
+  outcome: "delivered" | "failed" | "gone" | "withheld" | "unsent";
   statusCode: number | null;
   durationMs: number;
   error: string | null;

@@ -156,7 +156,7 @@ export class DeliveryWorker<Settings> {
 
   async #send(lane: Lane<Settings>, delivery: Delivery, settings: Settings): Promise<void> {
     const attempt = await this.#channel.send(delivery, settings, this.#cutting.signal);
-    lane.ended(attempt.outcome === "delivered");
+    lane.ended(attempt.outcome === "delivered" || attempt.outcome === "withheld");
     this.#held.turns.ended(lane);
     if (attempt.outcome === "unsent") lane.busy.delete(delivery.id);
     else {

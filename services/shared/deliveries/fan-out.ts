@@ -1,4 +1,5 @@
-// Events become deliveries: one for every target of the tenant that asked for the kind and was there before the event.
+// Events become deliveries: one for every target of the tenant that asked for the kind, may be told of it and was there
+// before the event.
 // One tenant at a time per process and one process at a time per tenant, so that a target's numbers follow its events; one
 // statement does all of a batch, so a crash leaves the queue as it was.
 import type { Change } from "../database/change.ts";
@@ -36,6 +37,7 @@ const fanOutText = `with held as (select pg_try_advisory_xact_lock(${lockClass},
       row_number() over (partition by t.id order by e.id) as place, count(*) over (partition by t.id) as places
     from told e join delivery_targets t on t.tenant_id = $1 and t.deleted_at is null and t.is_active
       and t.created_at <= e.created_at and t.events && array[e.kind, '*']
+      and (t.channel = 'webhook' or may_be_told($1, t.id, t.channel, e.kind, e.payload))
     where exists (select from tenants where id = $1 and is_active and deleted_at is null)
   ), bumped as (
     update delivery_targets t set last_seq = t.last_seq + m.places, wakes = t.wakes + 1,

@@ -65,9 +65,10 @@ export class Lane<Settings> implements TargetRef {
     return { delivery, settings };
   }
 
-  ended(succeeded: boolean): void {
+  /** @param well whether nothing was wrong with the target */
+  ended(well: boolean): void {
     this.inFlight--;
-    this.#failures = succeeded ? 0 : this.#failures + 1;
+    this.#failures = well ? 0 : this.#failures + 1;
   }
 
   /** Nothing of it is in this worker's hands. */

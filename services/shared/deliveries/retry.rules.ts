@@ -4,7 +4,9 @@ import type { Attempt } from "./channel.ts";
 const jitterShare = 0.2;
 const retryAfterSecondsMax = 86_400;
 
-export type Next = { state: "succeeded" | "failed" } | { state: "pending"; delaySeconds: number };
+export type Next =
+  | { state: "succeeded" | "failed" | "canceled" }
+  | { state: "pending"; delaySeconds: number };
 
 /**
  * @param tries before this one, of the present cause
@@ -17,6 +19,7 @@ export function nextOf(
   chance: number,
 ): Next {
   if (attempt.outcome === "delivered") return { state: "succeeded" };
+  if (attempt.outcome === "withheld") return { state: "canceled" };
   const wait = waitsSeconds[tries + 1];
   if (attempt.outcome === "gone" || wait === undefined) return { state: "failed" };
   const jittered = wait * (1 + jitterShare * chance);

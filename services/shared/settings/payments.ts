@@ -1,6 +1,6 @@
 /** Settings of inbound payment notifications. */
 import { setting } from "./entry.ts";
-import { listOf, type Reader, Refused } from "./readers.ts";
+import { listOf, type Reader, Refused, wholeNumber } from "./readers.ts";
 
 const secretsMax = 3;
 
@@ -23,4 +23,10 @@ function secretsOf(name: string, provider: string) {
 export const paymentSettings = {
   cardWebhookSecrets: secretsOf("CARD_WEBHOOK_SECRETS", "card"),
   walletWebhookSecrets: secretsOf("WALLET_WEBHOOK_SECRETS", "wallet"),
+  unsignedPerMinute: setting(
+    "RATE_UNSIGNED_PER_MINUTE",
+    wholeNumber(1, 100_000),
+    "60",
+    "Notifications per address that nobody has signed, as no secret is set",
+  ),
 };

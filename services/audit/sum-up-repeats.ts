@@ -1,0 +1,129 @@
+// What was refused again and again becomes one entry when its time is over; and when a day is over on which a tenant had
+// more of something than it may, the number that was left out becomes one. Run every minute, by whichever process is
+// first: what was counted is in the database, so a process that dies takes nothing with it.
+import { Caller } from "../shared/caller.ts";
+import type { Change } from "../shared/database/change.ts";
+import type { Database } from "../shared/database/database.ts";
+import { platform } from "../shared/database/scope.ts";
+import { secondsMax } from "../shared/limits/audit-refusal.ts";
+import { takeDaily } from "../shared/limits/daily-limit.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import { toIso } from "../shared/wire.ts";
+
+const batch = 200;
+const batchesMax = 100;
+const tenantsMax = 1_000;
+const countsKeptDays = 90;
+const service = Caller.system("audit");
+
+export async function sumUpRepeats(this: { runtime: Runtime }): Promise<void> {
+  const { runtime } = this;
+  const { database } = runtime;
+  for (const tenantId of await tenantsWith(database, "audit_repeats where ends_at <= now()")) {
+    await inBatches(database, tenantId, (change) => sumUp(change, runtime, tenantId));
+  }
+  const untold =
+    "daily_counts where day < (now() at time zone 'utc')::date and taken > bound and told_at is null";
+  for (const tenantId of await tenantsWith(database, untold))
+    await inBatches(database, tenantId, (change) => tellLeftOut(change, tenantId));
+  await database.write(platform, service, {
+    name: "audit.sweep_counts",
+    text: `delete from daily_counts where day < (now() at time zone 'utc')::date - ${countsKeptDays}`,
+    values: [],
+  });
+}
+
+/** @param rows a table and which of its rows */
+async function tenantsWith(database: Database, rows: string): Promise<number[]> {
+  const tenants = await database.read<{ tenant_id: number }>(platform, {
+    text: `select distinct tenant_id from ${rows} order by tenant_id limit ${tenantsMax}`,
+    values: [],
+  });
+  return tenants.map(({ tenant_id: tenantId }) => tenantId);
+}
+
+async function inBatches(
+  database: Database,
+  tenantId: number,
+  work: (change: Change) => Promise<number>,
+): Promise<void> {
+  for (let done = 0; done < batchesMax; done++) {
+    if ((await database.change({ tenantId }, service, work)) < batch) return;
+  }
+}
+
+interface Repeats {
+  key: Buffer;
+  user_id: number | null;
+  action: string;
+  target_type: string | null;
+  target_id: string | null;
+  outcome: "denied" | "error";
+  changes: Record<string, unknown>;
+  ip: string | null;
+  user_agent: string | null;
+  request_id: string;
+  times: number;
+  first_at: string;
+  last_at: string;
+}
+
+/** @returns how many rows it has looked at */
+async function sumUp(change: Change, runtime: Runtime, tenantId: number): Promise<number> {
+  const rows = await change.execute<Repeats>(
+    `select key, user_id, action, target_type, target_id, outcome, changes, ip, user_agent, request_id, times, first_at,
+       last_at from audit_repeats where tenant_id = $1 and ends_at <= now() order by key limit ${batch}
+     for update skip locked`,
+    [tenantId],
+  );
+  const repeated = rows.filter(({ times }) => times > 0);
+  for (const row of repeated)
+    if (await takeDaily(change, runtime, tenantId, "audit.refusals", row.times))
+      auditSum(change, tenantId, row);
+  const keys = (of: readonly Repeats[]) => [tenantId, of.map(({ key }) => key)];
+  await change.execute(
+    "delete from audit_repeats where tenant_id = $1 and key = any($2::bytea[])",
+    keys(rows.filter(({ times }) => times === 0)),
+  );
+  await change.execute(
+    `update audit_repeats set times = 0, first_at = null, last_at = null, seconds = least(seconds * 2, ${secondsMax}),
+       ends_at = clock_timestamp() + make_interval(secs => least(seconds * 2, ${secondsMax}))
+     where tenant_id = $1 and key = any($2::bytea[])`,
+    keys(repeated),
+  );
+  return rows.length;
+}
+
+function auditSum(change: Change, tenantId: number, row: Repeats): void {
+  const { action, outcome, changes, times, ip, user_agent: userAgent, request_id: requestId } = row;
+  const { target_type: type, target_id: id } = row;
+  const moments = { first_at: toIso(row.first_at), last_at: toIso(row.last_at) };
+  change.audit({
+    tenantId,
+    action,
+    outcome,
+    changes: { ...changes, times, ...moments },
+    ...(type === null || id === null ? {} : { target: { type, id } }),
+    ...(row.user_id === null ? {} : { userId: row.user_id }),
+    origin: { ip, userAgent, requestId },
+  });
+}
+
+/** @returns how many rows it has looked at */
+async function tellLeftOut(change: Change, tenantId: number): Promise<number> {
+  const rows = await change.execute<{ kind: string; day: string; bound: string; left_out: string }>(
+    `update daily_counts set told_at = clock_timestamp() where (tenant_id, kind, day) in (
+       select tenant_id, kind, day from daily_counts where tenant_id = $1 and told_at is null and taken > bound
+         and day < (now() at time zone 'utc')::date order by day, kind limit ${batch} for update skip locked)
+     returning kind, day::text as day, bound, taken - bound as left_out`,
+    [tenantId],
+  );
+  for (const { kind, day, bound, left_out: times } of rows)
+    change.audit({
+      tenantId,
+      action: "limit.exceed",
+      outcome: "error",
+      changes: { limit: kind, day, bound: Number(bound), times: Number(times) },
+    });
+  return rows.length;
+}

@@ -1,0 +1,27 @@
+// Without a secret nobody vouches for a notification: anybody may post as many as they like, under ids of their own. So there
+// are few a minute from one address, and few a day in all. Beyond that it is 429, not a silent 200: a provider comes
+// again with what was refused, and once a secret is set it counts. What is signed is never held up by this.
+import type { Call } from "../shared/bus.ts";
+import { platform } from "../shared/database/scope.ts";
+import { TooManyRequests } from "../shared/errors.ts";
+import { secondsOfDayLeft, takeDaily } from "../shared/limits/daily-limit.ts";
+import { perRuntime } from "../shared/per-runtime.ts";
+import { addressKey, RateLimit } from "../shared/rate-limits.ts";
+import type { ProviderName } from "./payments.contract.ts";
+
+const perAddressOf = perRuntime(
+  ({ config, database }) => new RateLimit(database, "unsigned", config.unsignedPerMinute, 60),
+);
+
+/** @throws TooManyRequests */
+export async function limitUnsigned(call: Call<unknown>, provider: ProviderName): Promise<void> {
+  await perAddressOf(call.runtime).take(addressKey(call.caller.facts.ip));
+  const isWithin = await call.db.change(platform, call.caller, async (change) => {
+    const [tenant] = await change.execute<{ id: number }>(
+      "select id from tenants where subdomain = 'platform' and deleted_at is null",
+    );
+    if (tenant === undefined) throw new Error("the platform tenant is missing");
+    return takeDaily(change, call.runtime, tenant.id, `payments.unsigned_${provider}`);
+  });
+  if (!isWithin) throw new TooManyRequests(secondsOfDayLeft(Date.now()));
+}

@@ -1,0 +1,96 @@
+// The audit entries of refusals. Anybody can be refused as often as they like, and an entry is for ever: so of equal
+// refusals the first is an entry at once, and those that follow are counted in `audit_repeats` and become one entry with
+// `times`, first and last moment, by a job of the audit service (services/audit/sum-up-repeats.ts). A tenant has so many
+// such entries a day; what is beyond is counted alone.
+import { createHash } from "node:crypto";
+import canonicalize from "canonicalize";
+import type { Caller } from "../caller.ts";
+import type { AuditFacts, Change } from "../database/change.ts";
+import { addressKey } from "../rate-limits.ts";
+import type { Runtime } from "../runtime.ts";
+import { takeDaily } from "./daily-limit.ts";
+
+/** How long equal refusals are counted before the first sum; it doubles while they go on. */
+export const firstSeconds = 900;
+export const secondsMax = 21_600;
+
+export interface Refusal extends AuditFacts {
+  outcome: "denied" | "error";
+  /** Whether refusals about different targets are different ones; else a sum names no target. */
+  byTarget: boolean;
+}
+
+/** Writes the entry of a refusal, or counts it, in the transaction of `change`. Its scope must hold the tenant. */
+export async function auditRefusal(
+  change: Change,
+  runtime: Pick<Runtime, "log" | "metrics">,
+  caller: Caller,
+  refusal: Refusal,
+): Promise<void> {
+  const { byTarget: _byTarget, ...facts } = refusal;
+  const { tenantId } = facts;
+  const key = keyOf(refusal, caller);
+  if (await isRepeated(change, caller, facts, key)) return;
+  if (!(await takeDaily(change, runtime, tenantId, "audit.refusals"))) return;
+  if (await isFirst(change, caller, facts, key)) change.audit(facts);
+}
+
+/** Who, what, why and where from; a whole network of IPv6 is one origin, as for rates. */
+function keyOf({ action, outcome, target, changes, userId, byTarget }: Refusal, caller: Caller): Buffer {
+  const who = userId ?? userOf(caller);
+  const about = byTarget && target !== undefined ? [target.type, String(target.id)] : null;
+  const told = canonicalize([who, action, outcome, changes ?? {}, about, addressKey(caller.facts.ip)]);
+  return createHash("sha256")
+    .update(told ?? "")
+    .digest();
+}
+
+const userOf = ({ principal }: Caller) => (principal.kind === "user" ? principal.userId : null);
+
+async function isRepeated(
+  change: Change,
+  caller: Caller,
+  { tenantId, target }: AuditFacts,
+  key: Buffer,
+): Promise<boolean> {
+  const rows = await change.execute(
+    `update audit_repeats set times = times + 1, first_at = coalesce(first_at, clock_timestamp()),
+       last_at = clock_timestamp(), request_id = $3,
+       target_id = case when target_type is not distinct from $4 and target_id is not distinct from $5 then target_id end
+     where tenant_id = $1 and key = $2 returning 1`,
+    [tenantId, key, caller.facts.requestId, target?.type ?? null, targetIdOf(target)],
+  );
+  return rows.length > 0;
+}
+
+/** Of several that are the first at once, one is. */
+async function isFirst(change: Change, caller: Caller, facts: AuditFacts, key: Buffer): Promise<boolean> {
+  const { ip, userAgent, requestId } = caller.facts;
+  const { tenantId, userId, action, target, outcome, changes } = facts;
+  const [row] = await change.execute<{ times: number }>(
+    `insert into audit_repeats as r (tenant_id, key, user_id, action, target_type, target_id, outcome, changes, ip,
+       user_agent, request_id, seconds, ends_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::integer, clock_timestamp() + make_interval(secs => $12))
+     on conflict (tenant_id, key) do update set times = r.times + 1,
+       first_at = coalesce(r.first_at, clock_timestamp()), last_at = clock_timestamp(),
+       target_id = case when r.target_id is not distinct from excluded.target_id then r.target_id end
+     returning times`,
+    [
+      tenantId,
+      key,
+      userId ?? userOf(caller),
+      action,
+      target?.type ?? null,
+      targetIdOf(target),
+      outcome,
+      canonicalize(changes ?? {}),
+      ip,
+      userAgent,
+      requestId,
+      firstSeconds,
+    ],
+  );
+  return row?.times === 0;
+}
+
+const targetIdOf = (target: AuditFacts["target"]) => (target === undefined ? null : String(target.id));

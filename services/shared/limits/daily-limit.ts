@@ -1,0 +1,61 @@
+// What a tenant may have of something in a day (UTC): counted in the database for all processes, in the transaction of what
+// is taken. Beyond the bound it is refused or left out, and that is an incident: said once in the tenant's audit log and
+// the process's log, counted from then on, and told by health as open for a day.
+import type { Change } from "../database/change.ts";
+import type { Runtime } from "../runtime.ts";
+
+/** So much a day and tenant. None of them is a clinic's business; each is far beyond what an honest one meets. */
+export const dailyLimits = {
+  /** Audit entries of refusals, those that sum up repetitions included. */
+  "audit.refusals": 10_000,
+  /** Notifications of payments that nobody has signed, as no secret is set; in the platform's name. */
+  "payments.unsigned_card": 1_000,
+  "payments.unsigned_wallet": 1_000,
+} as const;
+
+export type DailyLimit = keyof typeof dailyLimits;
+
+/**
+ * @param weight what is lost of it where it does not fit: an entry may stand for many
+ * @returns whether it is within the bound
+ */
+export async function takeDaily(
+  change: Change,
+  { log, metrics }: Pick<Runtime, "log" | "metrics">,
+  tenantId: number,
+  kind: DailyLimit,
+  weight = 1,
+): Promise<boolean> {
+  const bound = dailyLimits[kind];
+  const [row] = await change.execute<{ taken: string; day: string }>(
+    `insert into daily_counts as d (tenant_id, kind, day, taken, bound)
+     values ($1, $2, (clock_timestamp() at time zone 'utc')::date, 1, $3)
+     on conflict (tenant_id, kind, day) do update set bound = excluded.bound,
+       taken = d.taken + case when d.taken < excluded.bound then 1 else $4 end,
+       reached_at = case when d.taken >= excluded.bound then coalesce(d.reached_at, clock_timestamp()) end,
+       last_at = case when d.taken >= excluded.bound then clock_timestamp() end
+     returning taken, day::text as day`,
+    [tenantId, kind, bound, weight],
+  );
+  const taken = Number(row?.taken ?? 0);
+  if (taken <= bound) return true;
+  metrics?.leftOut(kind, weight);
+  if (taken - weight === bound) {
+    log.error(
+      { tenantId, limit: kind, bound },
+      "a limit of the day is reached, what is beyond it is left out",
+    );
+    change.audit({
+      tenantId,
+      action: "limit.reach",
+      outcome: "error",
+      changes: { limit: kind, bound, day: row?.day },
+    });
+  }
+  return false;
+}
+
+/** For `Retry-After`: until the next day begins. */
+export function secondsOfDayLeft(nowMs: number): number {
+  return Math.max(1, Math.ceil((86_400_000 - (nowMs % 86_400_000)) / 1000));
+}
