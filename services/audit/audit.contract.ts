@@ -3,10 +3,11 @@ import { allow, onlyServices } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { custom, nullable, optional } from "../shared/params/modifiers.ts";
 import { json, object, timestamp } from "../shared/params/results.ts";
-import { dateOrTime, flag, id, integer, oneOf, text } from "../shared/params/rules.ts";
+import { dateOrTime, flag, id, integer, listOf, oneOf, text } from "../shared/params/rules.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { pageOf, paging, sorting } from "../shared/wire.ts";
 import { actionFilterFault } from "./action-filter.rules.ts";
+import { faults } from "./faults.rules.ts";
 
 export const auditSorts = ["created_at", "id", "seq", "action", "user_id"] as const;
 
@@ -32,6 +33,15 @@ export const auditEntryShape = object(
 );
 export type AuditEntry = ValueOf<typeof auditEntryShape>;
 
+const badShape = object(
+  {
+    seq: integer(),
+    to_seq: integer({ description: "The same as `seq`, but for a run of entries" }),
+    reason: oneOf(faults),
+  },
+  { name: "AuditFault" },
+);
+
 export const auditContract = {
   "audit.list": {
     summary:
@@ -50,12 +60,21 @@ export const auditContract = {
     result: pageOf("AuditPage", auditEntryShape),
   },
   "audit.verify": {
-    summary: "Recomputes the hash chain of a tenant from its first entry to its head.",
+    summary:
+      "Recomputes the hash chain of a tenant from its first entry to its head, goes on behind what is wrong, and compares it with the signed checkpoints.",
     audits: "audit.verify",
     access: allow("superadmin", "admin"),
     query: { tenant_id: optional(nullable(id())) },
     result: object(
-      { ok: flag(), checked: integer(), first_bad_seq: nullable(integer()) },
+      {
+        ok: flag(),
+        checked: integer({ description: "Entries that were recomputed" }),
+        first_bad_seq: nullable(integer()),
+        bad: listOf(badShape, { description: "What is wrong, at most the first 100" }),
+        bad_total: integer({ description: "How many there are; a run of missing entries is one" }),
+        checkpoints: integer({ description: "Signed checkpoints that were compared" }),
+        checkpoint_seq: nullable(integer({ description: "The entry of the newest of them" })),
+      },
       { name: "AuditVerification" },
     ),
   },
