@@ -11,6 +11,7 @@ import { Identity } from "./0009-identity.ts";
 import { AuditBatches } from "./0010-audit-batches.ts";
 import { Definers } from "./0011-definers.ts";
 import { Walk } from "./0012-walk.ts";
+import { Checkpoints } from "./0015-checkpoints.ts";
 
 export const migrations = [
   { name: "0001-foundation", class: Foundation },
@@ -25,4 +26,5 @@ export const migrations = [
   { name: "0010-audit-batches", class: AuditBatches },
   { name: "0011-definers", class: Definers },
   { name: "0012-walk", class: Walk },
+  { name: "0015-checkpoints", class: Checkpoints },
 ];

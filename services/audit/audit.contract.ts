@@ -42,6 +42,38 @@ const badShape = object(
   { name: "AuditFault" },
 );
 
+const excerptShape = object(
+  {
+    at: timestamp(),
+    excerpt_of: text({ description: "Hash of the whole document, which has the heads of other tenants too" }),
+    heads: listOf(
+      object({
+        hash: text(),
+        seq: integer({ description: "Number of the entry that has this hash" }),
+        tenant_id: integer(),
+        verified: flag({ description: "Whether what came since the checkpoint before continued it" }),
+      }),
+    ),
+    installation: text(),
+    key_id: text(),
+    number: integer(),
+    signature: text({ description: "Ed25519, base64, over the RFC 8785 JSON of all other fields" }),
+    v: integer(),
+  },
+  { name: "AuditCheckpoint" },
+);
+export type SignedExcerpt = ValueOf<typeof excerptShape>;
+
+const checkpointPageShape = object(
+  {
+    items: listOf(excerptShape),
+    next_before: nullable(integer()),
+    keys: listOf(object({ key_id: text(), public_key: text({ description: "PEM" }) })),
+  },
+  { name: "AuditCheckpoints" },
+);
+export type CheckpointPage = ValueOf<typeof checkpointPageShape>;
+
 export const auditContract = {
   "audit.list": {
     summary:
@@ -77,6 +109,36 @@ export const auditContract = {
       },
       { name: "AuditVerification" },
     ),
+  },
+  "audit.export": {
+    summary:
+      "Whole entries as they were hashed, oldest first, to be proved outside: docs/check-audit.mjs does it. Goes on by `after_seq`.",
+    audits: "audit.export",
+    access: allow("superadmin", "admin"),
+    query: {
+      tenant_id: optional(nullable(id())),
+      after_seq: integer({ min: 0, default: 0, description: "The last number of the page before" }),
+      limit: integer({ min: 1, max: 1_000, default: 1_000 }),
+    },
+    result: object(
+      {
+        entries: listOf(auditEntryShape),
+        next_after_seq: nullable(integer({ description: "Null: there are no more" })),
+      },
+      { name: "AuditExport" },
+    ),
+  },
+  "audit.checkpoints": {
+    summary:
+      "The signed checkpoints of a tenant's log of the last 30 days, newest first, and the public keys that they are signed with.",
+    audits: "audit.checkpoints",
+    access: allow("superadmin", "admin"),
+    query: {
+      tenant_id: optional(nullable(id())),
+      before: optional(nullable(integer({ min: 1, description: "The `next_before` of the page before" }))),
+      limit: integer({ min: 1, max: 100, default: 20 }),
+    },
+    result: checkpointPageShape,
   },
   "audit.record_refusal": {
     summary: "Records a call that was refused.",

@@ -1,12 +1,19 @@
 // The audit log: reading it and proving it.
 // Owns audit_entries and audit_heads; every change writes its own entries in its own transaction, and the database
 // numbers and chains them, so this service only records what was refused before it became a change.
-// Promises: a tenant's entries have no gap, and an altered, removed, reordered or inserted one is found by verify.
+// Promises: a tenant's entries have no gap, and an altered, removed, reordered or inserted one is found by verify, and by
+// whoever has the signed checkpoints that leave the database, also if the database's owner has written all of it anew.
 // Does not: delete anything; the log outlives users and tenants.
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
+import { jobs } from "../../mixins/jobs.ts";
 import { type Call, implement } from "../shared/bus.ts";
+import type { Config } from "../shared/settings/settings.ts";
 import { auditContract } from "./audit.contract.ts";
+import { listCheckpoints } from "./checkpoints/list-checkpoints.ts";
+import { checkpointTask, runCheckpoints } from "./checkpoints/run-checkpoints.ts";
+import { sweepCheckpoints } from "./checkpoints/sweep-checkpoints.ts";
+import { exportAudit } from "./export-audit.ts";
 import { listAudit } from "./list-audit.ts";
 import { verifyAudit } from "./verify-audit.ts";
 
@@ -23,12 +30,26 @@ async function recordRefusal(
   });
 }
 
+function everyMinutes({ auditCheckpointMinutes: minutes }: Config): string {
+  return minutes === 60 ? "0 * * * *" : `*/${minutes} * * * *`;
+}
+
 const audit: ServiceSchema = {
   name: "audit",
-  mixins: [database()],
+  mixins: [
+    database(),
+    jobs({
+      tasks: { [checkpointTask]: runCheckpoints, "audit.sweep": sweepCheckpoints },
+      schedules: { "audit.checkpoint": everyMinutes, "audit.sweep": "41 1 * * *" },
+      serial: [checkpointTask],
+      atStart: [checkpointTask],
+    }),
+  ],
   actions: implement(auditContract, {
     "audit.list": listAudit,
     "audit.verify": verifyAudit,
+    "audit.export": exportAudit,
+    "audit.checkpoints": listCheckpoints,
     "audit.record_refusal": recordRefusal,
   }),
 };

@@ -7,7 +7,11 @@ import type { Database } from "../shared/database/database.ts";
 import { Unavailable } from "../shared/errors.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { tenantToActIn } from "../shared/reach.ts";
+import type { Runtime } from "../shared/runtime.ts";
 import { type Bad, ChainWalk } from "./chain-walk.ts";
+import { signedHashes } from "./checkpoints/kept-checkpoints.ts";
+import { placeOf } from "./checkpoints/place.ts";
+import { keepProof } from "./checkpoints/standings.ts";
 import { readEnds, readEntries } from "./read-entries.ts";
 
 const batch = 1_000;
@@ -40,7 +44,22 @@ const unfinishedOf = perRuntime(makeUnfinished);
 
 export async function verifyAudit(call: Call<{ tenant_id?: number | null | undefined }>): Promise<Verdict> {
   const tenantId = tenantToActIn(call.caller, call.params.tenant_id) ?? 0;
-  return verifyLog(call.db, tenantId, unfinishedOf(call.runtime), msMax);
+  const signed = await signedOf(call.runtime, tenantId);
+  const verdict = await verifyLog(call.db, tenantId, unfinishedOf(call.runtime), msMax, signed);
+  await keepProof(call.db, tenantId, verdict.first_bad_seq);
+  return verdict;
+}
+
+/** None where this process has no folder of checkpoints, or cannot read it: then the log is proved by itself alone. */
+async function signedOf(runtime: Runtime, tenantId: number): Promise<SignedHashes> {
+  const { folder, ownKeys } = placeOf(runtime);
+  if (folder === undefined) return new Map();
+  try {
+    return await signedHashes(folder, ownKeys, tenantId);
+  } catch (error) {
+    runtime.log.error({ err: error }, "the folder of checkpoints cannot be read");
+    return new Map();
+  }
 }
 
 /**
