@@ -12,6 +12,7 @@ import { AuditBatches } from "./0010-audit-batches.ts";
 import { Definers } from "./0011-definers.ts";
 import { Walk } from "./0012-walk.ts";
 import { Limits } from "./0014-limits.ts";
+import { Checkpoints } from "./0015-checkpoints.ts";
 
 export const migrations = [
   { name: "0001-foundation", class: Foundation },
@@ -27,4 +28,5 @@ export const migrations = [
   { name: "0011-definers", class: Definers },
   { name: "0012-walk", class: Walk },
   { name: "0014-limits", class: Limits },
+  { name: "0015-checkpoints", class: Checkpoints },
 ];

@@ -5,13 +5,18 @@ import type { Task, TaskList } from "graphile-worker";
 import type { Service, ServiceSchema } from "moleculer";
 import { schedule, type ScheduledTask } from "node-cron";
 import type { Runtime } from "../services/shared/runtime.ts";
+import type { Config } from "../services/shared/settings/settings.ts";
 import { type Hold, jobRunnerOf } from "./job-runner.ts";
 
 export interface JobsOptions<S> {
   /** Tasks by name, `service.task`. They must be idempotent: after a crash a job may run again. */
   tasks: Record<string, (this: S, payload: unknown) => Promise<void>>;
-  /** Cron expressions (UTC) by task. */
-  schedules?: Record<string, string>;
+  /** Cron expressions (UTC) by task; some follow from settings. */
+  schedules?: Record<string, string | ((config: Config) => string)>;
+  /** Tasks of which one job runs at a time, over all processes. */
+  serial?: readonly string[];
+  /** Tasks that are also due when the service starts. */
+  atStart?: readonly string[];
   /** So many at a time beside those of the other services, not among them. */
   concurrentMax?: number;
 }
@@ -31,12 +36,16 @@ export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSche
       if (this.ended) return;
       const runner = jobRunnerOf(this.runtime);
       runner.add(taskList(this, options, runner.hold), options.concurrentMax);
+      const enqueue = (task: string, occurrence: string) =>
+        enqueueOnce(this, task, occurrence, options.serial?.includes(task) ? task : null);
       this.clocks = Object.entries(options.schedules ?? {}).map(([task, cron]) =>
-        schedule(cron, (context) => enqueueOnce(this, task, context.date), {
-          timezone: "UTC",
-          noOverlap: true,
-        }),
+        schedule(
+          typeof cron === "string" ? cron : cron(this.runtime.config),
+          ({ date }) => enqueue(task, date.toISOString().slice(0, 16)),
+          { timezone: "UTC", noOverlap: true },
+        ),
       );
+      for (const task of options.atStart ?? []) void enqueue(task, "start");
     },
     async stopped(this: WithJobs): Promise<void> {
       this.ended = true;
@@ -67,12 +76,18 @@ function taskList<S>(service: WithJobs, options: JobsOptions<S>, hold: Hold): Ta
   );
 }
 
-async function enqueueOnce(service: WithJobs, task: string, at: Date): Promise<void> {
-  const key = `${task}:${at.toISOString().slice(0, 16)}`;
+/** @param queue jobs of one run one after the other */
+async function enqueueOnce(
+  service: WithJobs,
+  task: string,
+  occurrence: string,
+  queue: string | null,
+): Promise<void> {
   try {
     await service.runtime.database.pool.query(
-      "select graphile_worker.add_job($1, job_key := $2, job_key_mode := 'unsafe_dedupe', max_attempts := $3)",
-      [task, key, attemptsMax],
+      `select graphile_worker.add_job($1, job_key := $2, job_key_mode := 'unsafe_dedupe', max_attempts := $3,
+         queue_name := $4)`,
+      [task, `${task}:${occurrence}`, attemptsMax, queue],
     );
   } catch (error) {
     service.runtime.log.warn({ task, err: error }, "schedule could not be enqueued");

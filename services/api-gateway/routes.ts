@@ -15,6 +15,7 @@ import { tenantsContract } from "../tenants/tenants.contract.ts";
 import { accountsContract } from "../users/accounts.contract.ts";
 import { preferencesContract } from "../users/preferences.contract.ts";
 import { usersContract } from "../users/users.contract.ts";
+import { checkpointsContract } from "../webhooks/checkpoints.contract.ts";
 import { deliveriesContract } from "../webhooks/deliveries.contract.ts";
 import { webhooksContract } from "../webhooks/webhooks.contract.ts";
 
@@ -35,6 +36,7 @@ export const contracts = {
   ...usersContract,
   ...webhooksContract,
   ...deliveriesContract,
+  ...checkpointsContract,
 } as const;
 
 export type ActionName = keyof typeof contracts;
@@ -104,6 +106,8 @@ const groups: Record<string, readonly Row[]> = {
   Audit: [
     ["GET", "/api/admin/audit", "audit.list", 200],
     ["GET", "/api/admin/audit/verify", "audit.verify", 200],
+    ["GET", "/api/admin/audit/export", "audit.export", 200],
+    ["GET", "/api/admin/audit/checkpoints", "audit.checkpoints", 200],
   ],
   Cache: [
     ["GET", "/api/admin/cache/stats", "cache.stats", 200],

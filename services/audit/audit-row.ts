@@ -5,8 +5,15 @@ import { toIso } from "../shared/wire.ts";
 /** bigint columns come as text, hashes are encoded by the statement. */
 export type AuditRow = Omit<AuditEntry, "id" | "seq"> & { id: string; seq: string };
 
-export const auditColumns = `id, seq, tenant_id, user_id, action, target_type, target_id, outcome, changes, ip, user_agent,
-  request_id, created_at, encode(prev_hash, 'hex') as prev_hash, encode(hash, 'hex') as hash`;
+const columnsWith = (
+  changes: string,
+) => `id, seq, tenant_id, user_id, action, target_type, target_id, outcome, ${changes},
+  ip, user_agent, request_id, created_at, encode(prev_hash, 'hex') as prev_hash, encode(hash, 'hex') as hash`;
+
+/** With `changes` as the value that it holds. */
+export const auditColumns = columnsWith("changes");
+/** With `changes` as the text that is stored. */
+export const storedColumns = columnsWith("changes::text as changes");
 
 export function toAuditEntry(row: AuditRow): AuditEntry {
   return {

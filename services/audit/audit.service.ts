@@ -2,15 +2,21 @@
 // Owns audit_entries, audit_heads, audit_repeats and daily_counts; every change writes its own entries in its own
 // transaction, and the database numbers and chains them, so this service only records what was refused before it became
 // a change, and sums up what repeats.
-// Promises: a tenant's entries have no gap, and an altered, removed, reordered or inserted one is found by verify; nobody
-// makes the log grow without bound by being refused.
+// Promises: a tenant's entries have no gap, and an altered, removed, reordered or inserted one is found by verify, and by
+// whoever has the signed checkpoints that leave the database, also if the database's owner has written all of it anew.
+// Nobody makes the log grow without bound by being refused.
 // Does not: delete anything; the log outlives users and tenants.
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { type Call, implement } from "../shared/bus.ts";
 import { auditRefusal } from "../shared/limits/audit-refusal.ts";
+import type { Config } from "../shared/settings/settings.ts";
 import { auditContract } from "./audit.contract.ts";
+import { listCheckpoints } from "./checkpoints/list-checkpoints.ts";
+import { checkpointTask, runCheckpoints } from "./checkpoints/run-checkpoints.ts";
+import { sweepCheckpoints } from "./checkpoints/sweep-checkpoints.ts";
+import { exportAudit } from "./export-audit.ts";
 import { listAudit } from "./list-audit.ts";
 import { sumUpRepeats } from "./sum-up-repeats.ts";
 import { verifyAudit } from "./verify-audit.ts";
@@ -37,15 +43,34 @@ async function recordRefusal(
   );
 }
 
+function everyMinutes({ auditCheckpointMinutes: minutes }: Config): string {
+  return minutes === 60 ? "0 * * * *" : `*/${minutes} * * * *`;
+}
+
 const audit: ServiceSchema = {
   name: "audit",
   mixins: [
     database(),
-    jobs({ tasks: { "audit.sum_up": sumUpRepeats }, schedules: { "audit.sum_up": "* * * * *" } }),
+    jobs({
+      tasks: {
+        "audit.sum_up": sumUpRepeats,
+        [checkpointTask]: runCheckpoints,
+        "audit.sweep": sweepCheckpoints,
+      },
+      schedules: {
+        "audit.sum_up": "* * * * *",
+        "audit.checkpoint": everyMinutes,
+        "audit.sweep": "41 1 * * *",
+      },
+      serial: [checkpointTask],
+      atStart: [checkpointTask],
+    }),
   ],
   actions: implement(auditContract, {
     "audit.list": listAudit,
     "audit.verify": verifyAudit,
+    "audit.export": exportAudit,
+    "audit.checkpoints": listCheckpoints,
     "audit.record_refusal": recordRefusal,
   }),
 };

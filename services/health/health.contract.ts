@@ -2,7 +2,7 @@
 import { allow } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { nullable } from "../shared/params/modifiers.ts";
-import { object } from "../shared/params/results.ts";
+import { object, timestamp } from "../shared/params/results.ts";
 import { flag, integer, oneOf, text } from "../shared/params/rules.ts";
 
 const state = oneOf(["ok", "down"]);
@@ -33,6 +33,13 @@ export const healthContract = {
             rows_done: integer(),
           }),
         ),
+        audit_ok: nullable(
+          flag({ description: "Whether the last proofs found the audit log whole; null before the first" }),
+        ),
+        audit_proved_at: nullable(
+          timestamp({ description: "Since when every log was proved from its first entry on" }),
+        ),
+        audit_checkpoint_at: nullable(timestamp({ description: "When the log was last signed" })),
         version: text(),
         uptime_s: integer(),
         checks: object({ postgres: state, bus: state, mail: state, messenger: oneOf(["ok", "off", "down"]) }),

@@ -7,6 +7,7 @@ import { platform } from "../shared/database/scope.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { reachOf } from "../shared/reach.ts";
 import { version } from "../shared/version.ts";
+import { toIso } from "../shared/wire.ts";
 import { healthContract } from "./health.contract.ts";
 
 type Report = ValueOf<(typeof healthContract)["health.report"]["result"]>;
@@ -23,6 +24,19 @@ interface Counts {
   failed: number;
   incidents: number;
 }
+
+interface AuditProof {
+  ok: boolean | null;
+  proved: string | null;
+  signed: string | null;
+}
+
+const auditProof = {
+  name: "health.audit",
+  text: `select bool_and(first_bad_seq is null) as ok, max(signed_at) as signed,
+      case when bool_and(proved_at is not null) then min(proved_at) end as proved from audit_proofs`,
+  values: [],
+};
 
 async function report(call: Call<unknown>): Promise<Report> {
   const reach = reachOf(call.caller);
@@ -51,6 +65,7 @@ async function report(call: Call<unknown>): Promise<Report> {
       from master_keys m where m.state = 'primary'`,
     values: [],
   });
+  const audit = await call.db.readOne<AuditProof>(reach, auditProof);
   const [postgres, mail, messenger] = await Promise.all([
     check(() => call.db.pool.query("select 1")),
     check(async () => {
@@ -73,6 +88,9 @@ async function report(call: Call<unknown>): Promise<Report> {
     open_incidents: counts?.incidents ?? 0,
     key_version: key?.version ?? null,
     rotation: key?.rotation ?? null,
+    audit_ok: audit?.ok ?? null,
+    audit_proved_at: audit?.proved == null ? null : toIso(audit.proved),
+    audit_checkpoint_at: audit?.signed == null ? null : toIso(audit.signed),
     version,
     uptime_s: Math.floor(process.uptime()),
     checks,

@@ -27,6 +27,8 @@ const embeddedDatabase = "records";
 export interface Secrets {
   jwt: string;
   boot: string;
+  /** Of it the key is made that signs the audit log's checkpoints. */
+  audit: string;
 }
 
 export class Runtime {
@@ -87,12 +89,13 @@ export class Runtime {
       entities !== undefined && config.databaseUrl === undefined && config.databaseAppUrl === undefined;
     const generates = config.jwtSecret === undefined || config.bootSecret === undefined;
     const directory = embedded || generates ? await this.#own(openDataDirectory(config.dataDir)) : undefined;
-    const generated = directory && (await loadOrCreateSecrets(directory.path, ["jwt", "boot", "postgres"]));
+    const generated =
+      directory && (await loadOrCreateSecrets(directory.path, ["jwt", "boot", "audit", "postgres"]));
     const jwt = config.jwtSecret ?? generated?.jwt;
     const boot = config.bootSecret ?? generated?.boot;
     if (jwt === undefined || boot === undefined)
       throw new StartError("JWT_SECRET and BOOT_SECRET are missing.");
-    this.#secrets = { jwt, boot };
+    this.#secrets = { jwt, boot, audit: config.auditSigningKey ?? generated?.audit ?? boot };
     setBusKey(boot);
     if (entities === undefined) return;
     const url = await this.#prepareDatabase(directory, generated?.postgres, boot, onFailure);

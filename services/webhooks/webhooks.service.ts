@@ -10,11 +10,13 @@ import { implement, runtimeOf } from "../shared/bus.ts";
 import { DeliveryWorker } from "../shared/deliveries/delivery-worker.ts";
 import { outboundOf } from "../shared/outbound/outbound-of.ts";
 import { cancelDeliveries } from "./cancel-deliveries.ts";
+import { checkpointsContract } from "./checkpoints.contract.ts";
 import { removeWebhook, updateWebhook } from "./change-webhook.ts";
 import { deliveriesContract } from "./deliveries.contract.ts";
 import { listDeliveries } from "./list-deliveries.ts";
 import type { OpenEndpoint } from "./open-endpoints.ts";
 import { listEventTypes, listWebhooks } from "./own-webhooks.ts";
+import { postCheckpoint } from "./post-checkpoint.ts";
 import { recoverMissed } from "./recover-deliveries.ts";
 import { registerWebhook } from "./register-webhook.ts";
 import { recoverDeliveries, resendDelivery } from "./resend.ts";
@@ -41,7 +43,7 @@ const webhooks: ServiceSchema<object, object, object, WebhooksService> = {
     }),
   ],
   actions: implement(
-    { ...webhooksContract, ...deliveriesContract },
+    { ...webhooksContract, ...deliveriesContract, ...checkpointsContract },
     {
       "webhooks.list": listWebhooks,
       "webhooks.register": registerWebhook,
@@ -52,6 +54,7 @@ const webhooks: ServiceSchema<object, object, object, WebhooksService> = {
       "webhooks.deliveries": listDeliveries,
       "webhooks.resend": resendDelivery,
       "webhooks.recover": recoverDeliveries,
+      "webhooks.post_checkpoint": postCheckpoint,
     },
   ),
   async started(this: WebhooksService): Promise<void> {

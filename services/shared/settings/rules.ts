@@ -37,6 +37,8 @@ function secretFaults(values: Partial<Config>, isGiven: (name: string) => boolea
     faults.push("JWT_SECRET is a placeholder or a demo value.");
   if (values.bootSecret && isPublished(values.bootSecret))
     faults.push("BOOT_SECRET is a placeholder or a demo value.");
+  if (values.auditSigningKey && isPublished(values.auditSigningKey))
+    faults.push("AUDIT_SIGNING_KEY is a placeholder or a demo value.");
   if (values.jwtPreviousSecrets?.some(isPublished))
     faults.push("JWT_PREVIOUS_SECRETS holds a placeholder or a demo value.");
   if (values.jwtSecret && values.jwtSecret === values.bootSecret)

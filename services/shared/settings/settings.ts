@@ -1,5 +1,6 @@
 // All settings, and the type of what they are when they were read.
 import { accountSettings } from "./accounts.ts";
+import { auditSettings } from "./audit.ts";
 import { cacheSettings } from "./cache.ts";
 import type { Setting } from "./entry.ts";
 import { keySettings } from "./keys.ts";
@@ -12,6 +13,7 @@ export const settings = {
   ...runtimeSettings,
   ...accountSettings,
   ...keySettings,
+  ...auditSettings,
   ...cacheSettings,
   ...paymentSettings,
   ...webhookSettings,

@@ -1,0 +1,59 @@
+// How each tenant's log stands, as the database says: where it ends, what was signed of it last, and what proving it has found.
+import { Caller } from "../../shared/caller.ts";
+import type { Database } from "../../shared/database/database.ts";
+import { platform } from "../../shared/database/scope.ts";
+import type { Link } from "../audit.rules.ts";
+
+export interface Standing {
+  tenantId: number;
+  /** The newest entry; undefined: the database knows of none. */
+  head: Link | undefined;
+  /** The newest entry that was signed. */
+  signed: Link | undefined;
+}
+
+interface Row {
+  tenant_id: number;
+  seq: string | null;
+  hash: string;
+  signed_seq: string | null;
+  signed_hash: string;
+}
+
+/** In the order of the tenants' ids, from behind `after` on. */
+export async function readStandings(db: Database, after: number, limit: number): Promise<Standing[]> {
+  const rows = await db.read<Row>(platform, {
+    name: "audit.standings",
+    text: `select tenant_id, h.seq, encode(h.hash, 'hex') as hash, p.seq as signed_seq, encode(p.hash, 'hex') as signed_hash
+      from (select tenant_id from audit_heads where tenant_id > $1
+          union select tenant_id from audit_proofs where tenant_id > $1 order by tenant_id limit $2) t
+        left join audit_heads h using (tenant_id) left join audit_proofs p using (tenant_id) order by tenant_id`,
+    values: [after, limit],
+  });
+  const link = (seq: string | null, hash: string) => (seq === null ? undefined : { seq: Number(seq), hash });
+  return rows.map((row) => ({
+    tenantId: row.tenant_id,
+    head: link(row.seq, row.hash),
+    signed: link(row.signed_seq, row.signed_hash),
+  }));
+}
+
+/** Tenants whose whole log was not proved for a day, the one that waits longest first. */
+export async function unproved(db: Database, limit: number): Promise<number[]> {
+  const rows = await db.read<{ tenant_id: number }>(platform, {
+    name: "audit.unproved",
+    text: `select tenant_id from audit_proofs where proved_at is null or proved_at < now() - interval '1 day'
+      order by proved_at nulls first, tenant_id limit $1`,
+    values: [limit],
+  });
+  return rows.map(({ tenant_id: id }) => id);
+}
+
+/** What came of recomputing a whole log. A log that was never signed has no row to keep it in yet. */
+export async function keepProof(db: Database, tenantId: number, firstBad: number | null): Promise<void> {
+  await db.write(platform, Caller.system("audit"), {
+    name: "audit.keep_proof",
+    text: "update audit_proofs set proved_at = now(), first_bad_seq = $2 where tenant_id = $1",
+    values: [tenantId, firstBad],
+  });
+}

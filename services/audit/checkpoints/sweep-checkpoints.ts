@@ -1,0 +1,27 @@
+// The end of documents in the database. What an address has not taken yet waits for a year, not for ever: the files have it.
+import { Caller } from "../../shared/caller.ts";
+import { platform } from "../../shared/database/scope.ts";
+import type { Runtime } from "../../shared/runtime.ts";
+
+const keptDays = 30;
+const waitingDays = 365;
+const batch = 500;
+const batchesMax = 1_000;
+
+/** The newest stays, as the next one names it. */
+const sweep = `delete from audit_checkpoints where number in (select number from audit_checkpoints c
+    where number < (select max(number) from audit_checkpoints) and (created_at < now() - interval '${waitingDays} days'
+      or created_at < now() - interval '${keptDays} days'
+        and not exists (select from audit_sinks s where s.last_number < c.number))
+    order by number limit ${batch}) returning number`;
+
+export async function sweepCheckpoints(this: { runtime: Runtime }): Promise<void> {
+  for (let done = 0; done < batchesMax; done++) {
+    const gone = await this.runtime.database.write(platform, Caller.system("audit"), {
+      name: "audit.sweep_checkpoints",
+      text: sweep,
+      values: [],
+    });
+    if (gone.length < batch) return;
+  }
+}

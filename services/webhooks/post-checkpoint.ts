@@ -1,0 +1,39 @@
+// Posts a checkpoint of the audit log to the operator's address, with headers of the Standard Webhooks scheme: `v1a` is its word
+// for a signature by Ed25519. It is the audit service's own, so this process needs no key.
+import type { Call } from "../shared/bus.ts";
+import { deadlineMsMax } from "../shared/outbound/outbound.ts";
+import { outboundOf } from "../shared/outbound/outbound-of.ts";
+import type { ParamsOf } from "../shared/params/types.ts";
+import { answerFault } from "./answer.rules.ts";
+import type { checkpointsContract } from "./checkpoints.contract.ts";
+
+type Params = ParamsOf<(typeof checkpointsContract)["webhooks.post_checkpoint"]>;
+
+/** The answer has to be back before the call is given up. */
+const spareMs = 2_000;
+
+export async function postCheckpoint(
+  call: Call<Params>,
+): Promise<{ state: "taken" | "off" | "failed"; reason: string }> {
+  const { id, timestamp, signature, document } = call.params;
+  const url = call.runtime.config.auditCheckpointUrl;
+  if (url === undefined) return { state: "off", reason: "off" };
+  const result = await outboundOf(call.runtime).send({
+    url,
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      "user-agent": "records-service-checkpoints/1",
+      "webhook-id": id,
+      "webhook-timestamp": String(timestamp),
+      "webhook-signature": signature,
+    },
+    body: document,
+    deadlineMs: Math.max(100, Math.min(deadlineMsMax, call.runtime.config.requestTimeoutMs - spareMs)),
+  });
+  if (!result.ok) return { state: "failed", reason: result.failure };
+  const fault = answerFault(result.status);
+  return fault === null
+    ? { state: "taken", reason: String(result.status) }
+    : { state: "failed", reason: fault };
+}
