@@ -13,10 +13,16 @@ export const aliases: Record<string, string> = Object.fromEntries(
 
 const endpoints = new Map(routes.map((route) => [aliasOf(route), new Endpoint(route)]));
 
-const patterns = [...new Set(routes.map(({ path }) => path))].map((path) => ({
-  matches: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}/?$`),
+const templates = [...new Set(routes.map(({ path }) => path))].map((path) => ({
+  parts: path.split("/"),
   allow: routes.filter((route) => route.path === path).map(({ method }) => method),
 }));
+
+/** A parameter stands for one part of a path, whatever it is, but something. */
+function matches(template: readonly string[], parts: readonly string[]): boolean {
+  if (template.length !== parts.length) return false;
+  return template.every((part, at) => (part.startsWith("{") ? parts[at] !== "" : part === parts[at]));
+}
 
 export class MethodNotAllowed extends ServiceError {
   readonly allow: string;
@@ -36,7 +42,10 @@ export function endpointOf({ $alias: alias }: GatewayRequest): Endpoint {
 export function notRouted(request: GatewayRequest): ServiceError {
   // moleculer-web cuts the address it looks up, so that "//api" would pass for "/api".
   const path = (request.originalUrl ?? request.url)?.split("?")[0] ?? "/";
-  const allow = patterns.filter(({ matches }) => matches.test(path)).flatMap((pattern) => pattern.allow);
+  const parts = (path.endsWith("/") ? path.slice(0, -1) : path).split("/");
+  const allow = templates
+    .filter(({ parts: template }) => matches(template, parts))
+    .flatMap((each) => each.allow);
   if (allow.length === 0) return new ServiceError(404, "not_found", "Not found");
   return new MethodNotAllowed([...new Set(allow)]);
 }

@@ -3,7 +3,6 @@ import { createHmac } from "node:crypto";
 
 const letters = "BCDFGHJKLMNPQRSTVWXZ";
 const length = 8;
-const written = new RegExp(`^[${letters}]{${length}}$`);
 
 /** @param draw answers a whole number from 0 to below its argument, each as likely. @returns "XXXX-XXXX" */
 export function newCode(draw: (below: number) => number): string {
@@ -14,7 +13,8 @@ export function newCode(draw: (below: number) => number): string {
 /** @returns the eight letters, or undefined for what can be no code; case, dashes and spaces do not matter */
 export function readCode(typed: string): string | undefined {
   const code = typed.replaceAll(/[\s\p{Pd}]/gu, "").toUpperCase();
-  return written.test(code) ? code : undefined;
+  if (code.length !== length) return undefined;
+  return Array.from(code).every((letter) => letters.includes(letter)) ? code : undefined;
 }
 
 /** Keyed: the hash alone does not give away the code, of which there are too few. @param code eight letters */

@@ -13,6 +13,8 @@ const deadlineMs = 15_000;
 const batchMax = 100;
 /** A hundred of the longest messages would be more: then fewer are asked for. */
 const answerBytesMax = 4_194_304;
+/** An answer's first update is named in its first characters. */
+const beginningMax = 200;
 
 /**
  * Runs until the messenger answers with trouble, or `signal` aborts.
@@ -66,8 +68,7 @@ async function takeAll(runtime: Runtime, bot: Bot, result: unknown): Promise<num
 
 /** The id of a single update that is too long to be read: what it says cannot be a command. */
 function afterFirst(body: string): number | undefined {
-  const id = /^[^"]*"ok"\s*:\s*true\s*,\s*"result"\s*:\s*\[\s*\{\s*"update_id"\s*:\s*(\d{1,15})/.exec(
-    body,
-  )?.[1];
+  const beginning = body.slice(0, beginningMax).replaceAll(/\s/g, "");
+  const id = /^\{"ok":true,"result":\[\{"update_id":(\d{1,15})/.exec(beginning)?.[1];
   return id === undefined ? undefined : Number(id) + 1;
 }

@@ -4,6 +4,7 @@
 import { parseJsonBody } from "../shared/params/json-body.ts";
 import { valueError } from "../shared/params/failure.ts";
 import type { Failure } from "../shared/params/types.ts";
+import { withoutTrailing } from "../shared/trailing.ts";
 
 /** Any decimal of so many digits is a double of its own. */
 const exactDigits = 15;
@@ -63,6 +64,9 @@ const stringIn = (quoted: string): string =>
 function isExact(literal: string): boolean {
   const value = Number(literal);
   if (Number.isSafeInteger(value) && /^-?\d+$/.test(literal)) return true;
-  const digits = (literal.split(/[eE]/)[0] ?? "").replace(/[-.]/g, "").replace(/^0+|0+$/g, "");
-  return Number.isFinite(value) && digits.length <= exactDigits && (value !== 0 || digits === "");
+  const digits = withoutTrailing((literal.split(/[eE]/)[0] ?? "").replace(/[-.]/g, ""), "0");
+  let zeros = 0;
+  while (digits.charAt(zeros) === "0") zeros++;
+  const significant = digits.length - zeros;
+  return Number.isFinite(value) && significant <= exactDigits && (value !== 0 || significant === 0);
 }

@@ -11,8 +11,9 @@ const firstWaitMsMax = 30_000;
 const retryMs = 250;
 const attemptMsMax = 2_000;
 
-/** May be over in a moment; anything else (no TLS there, a certificate) will not. */
-const passing = /^(?:CONNECTION_\w+|TIMEOUT|DISCONNECT|E(?!RR_)[A-Z_]+)$/;
+/** May be over in a moment; anything else (no TLS there, a certificate: ERR_…) will not. */
+const passing = /^(?:CONNECTION_\w+|TIMEOUT|DISCONNECT|E[A-Z_]+)$/;
+const isPassing = (code: string) => passing.test(code) && !code.startsWith("ERR_");
 
 // What Moleculer does not declare.
 interface Pending {
@@ -74,7 +75,7 @@ async function waitForBus(options: ConnectionOptions, log: Logger): Promise<void
       const reason = errorCode(error) || "unknown";
       const bus = `The bus at ${String(options.servers)}`;
       if (reason === "AUTHORIZATION_VIOLATION") throw new StartError(`${bus} refuses the login of NATS_URL.`);
-      if (!passing.test(reason) || performance.now() > deadline)
+      if (!isPassing(reason) || performance.now() > deadline)
         throw new StartError(`${bus} cannot be reached with NATS_URL (${reason}).`);
       if (!told) log.warn({ bus: options.servers, reason }, "waiting for the bus");
     }

@@ -2,6 +2,7 @@
 import type { KeyObject } from "node:crypto";
 import type { Attempt } from "../shared/deliveries/channel.ts";
 import type { Outbound, OutboundResult } from "../shared/outbound/outbound.ts";
+import { withoutTrailing } from "../shared/trailing.ts";
 import { answerFault, retryAfterSeconds } from "./answer.rules.ts";
 import { signatureOf } from "./sign.ts";
 
@@ -74,8 +75,5 @@ function beginningOf(body: string): string {
   const clean = body.slice(0, responseBytesMax).replaceAll("\0", "\ufffd").toWellFormed();
   const bytes = Buffer.from(clean, "utf8");
   if (bytes.length <= responseBytesMax) return clean;
-  return bytes
-    .subarray(0, responseBytesMax)
-    .toString("utf8")
-    .replace(/\ufffd+$/, "");
+  return withoutTrailing(bytes.subarray(0, responseBytesMax).toString("utf8"), "\ufffd");
 }

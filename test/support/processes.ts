@@ -29,3 +29,14 @@ async function isRunning(pid: number): Promise<boolean> {
 export async function allGone(pids: readonly number[]): Promise<void> {
   await eventually(async () => (await Promise.all(pids.map(isRunning))).every((running) => !running), 5_000);
 }
+
+/** Clock ticks of /proc are hundredths of a second on every Linux that Node runs on. */
+const ticksPerSecond = 100;
+
+/** CPU time that the process itself has used so far, in user and kernel mode. It does not grow while others keep the machine busy. */
+export async function cpuSecondsOf(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+  // "pid (command) state ppid …": the 14th and 15th fields, and a command may hold spaces and brackets.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+}

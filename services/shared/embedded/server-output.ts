@@ -34,7 +34,9 @@ export function explainExit(program: string, ending: string, tail: readonly stri
     return new StartError("The embedded PostgreSQL cannot start: the disk that holds DATA_DIR is full.");
   }
   // "the database system is starting up" only answers a client that came too early.
-  const fatal = tail.find((line) => /(?:FATAL|PANIC|error):(?! +the database system is)/.test(line));
+  const fatal = tail.find(
+    (line) => /(?:FATAL|PANIC|error):/.test(line) && !/: +the database system is/.test(line),
+  );
   const reason = (fatal ?? tail.at(-1))?.replace(/^.*?(?:FATAL|PANIC|error):\s*/, "").trim();
   return new StartError(
     `The embedded PostgreSQL cannot start (${program}, ${ending})${reason ? `: ${reason}` : ""}.`,

@@ -14,11 +14,10 @@ const labelLengthMax = 63;
 const shownMax = 10;
 
 /** What nearly every address looks like; decides without the finer look below. */
-const ordinary = /^[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*@(?:[a-z0-9]+(?:-[a-z0-9]+)*\.)+[a-z]{2,63}$/i;
+const ordinary = /^[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*@(?:[a-z0-9]+(?:-[a-z0-9]+)*\.)+[a-z]{2,}$/i;
 const localCharacter = /[\w!#$%&'*+\-/=?^`{|}~.\u0080-\u{10ffff}]/u;
 const domainCharacter = /[a-z0-9.\-\u0080-\u{10ffff}]/iu;
-/** Needs no translation, only its labels measured; `xn--` does, for it may stand for no name at all. */
-const plainHost = /^(?!.*xn--)[a-z0-9.-]+$/i;
+const asciiHost = /^[a-z0-9.-]+$/i;
 const unsafeCharacter = /[\p{Z}\p{C}]/u;
 
 export function readEmail(): Read {
@@ -83,7 +82,7 @@ function dotFault(domain: string): string | undefined {
 }
 
 function hostFault(domain: string): string | undefined {
-  const host = plainHost.test(domain) ? domain : domainToASCII(domain);
+  const host = isPlainHost(domain) ? domain : domainToASCII(domain);
   if (host === "") return "The part after the @-sign contains invalid characters.";
   if (host.length > domainLengthMax) return tooLong(" after the @-sign", host, domainLengthMax);
   const label = host.split(".").find((part) => part.length > labelLengthMax);
@@ -93,6 +92,11 @@ function hostFault(domain: string): string | undefined {
   if (!/[a-z]$/i.test(host) && !/\.xn--[a-z0-9-]+$/i.test(host))
     return "The part after the @-sign is not valid. It is not within a valid top-level domain.";
   return undefined;
+}
+
+/** Needs no translation, only its labels measured; `xn--` does, for it may stand for no name at all. */
+function isPlainHost(domain: string): boolean {
+  return asciiHost.test(domain) && !domain.toLowerCase().includes("xn--");
 }
 
 function unsafeFault(part: string): string | undefined {

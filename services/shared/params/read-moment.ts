@@ -1,5 +1,6 @@
 /** Reads dates and date-times, refusing with the reasons of the `speedate` library that Pydantic uses. */
 import { type Read, refuse } from "./read-text.ts";
+import { withoutTrailing } from "../trailing.ts";
 import type { Moment } from "./rules.ts";
 
 /** Longer than any well-formed input with a fraction; bounds the work on hostile ones. */
@@ -63,7 +64,7 @@ function timeFrom(text: string, start: number): { ms: number; fraction: string; 
   if (sign !== "." && sign !== ",") return { ms, fraction: "", end: start + 8 };
   const written = /^\d*/.exec(text.slice(start + 9))?.[0] ?? "";
   if (written === "") throw new Unreadable("second fraction digits missing after `.`");
-  const fraction = written.slice(3, 6).replace(/0+$/, "");
+  const fraction = withoutTrailing(written.slice(3, 6), "0");
   return { ms: ms + Number(written.slice(0, 3).padEnd(3, "0")), fraction, end: start + 9 + written.length };
 }
 

@@ -4,6 +4,7 @@
  */
 import { isIP } from "node:net";
 import { resolve } from "node:path";
+import { withoutTrailing } from "../trailing.ts";
 
 /** Why a text is no valid value, as the words that follow the setting's name: "must be …". */
 export class Refused extends Error {}
@@ -60,10 +61,15 @@ export const absolutePath: Reader<string> = (text) => {
   return resolve(text);
 };
 
-export const hostToBind: Reader<string> = plainText(
-  /^(?:[0-9A-Fa-f:.]+|(?!-)[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,8})$/,
-  "an IP address or a host name",
-);
+export const hostToBind: Reader<string> = (text) => {
+  const labels = text.split(".");
+  const isName =
+    labels.length <= 9 &&
+    !text.startsWith("-") &&
+    labels.every((label) => /^[A-Za-z0-9-]{1,63}$/.test(label));
+  if (!isName && isIP(text) === 0) throw new Refused("must be an IP address or a host name");
+  return text;
+};
 
 export const emailAddress: Reader<string> = plainText(
   /^[^\s@<>,;:"()[\]\\]{1,64}@[^\s@<>,;:"()[\]\\]{1,190}$/,
@@ -106,7 +112,7 @@ export const webAddress: Reader<string> = (text) => {
       ? "must have no credentials, query or fragment"
       : undefined,
   )(text);
-  return text.replace(/\/+$/, "");
+  return withoutTrailing(text, "/");
 };
 
 /** `*` or an origin exactly as browsers send it: scheme, host and port, nothing after. */
