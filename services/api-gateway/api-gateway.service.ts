@@ -6,26 +6,46 @@ import ApiGateway from "moleculer-web";
 import { runtimeOf } from "../shared/bus.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { accessLog } from "./access-log.ts";
-import { clientAddressOf } from "./client-address.ts";
+import { AnswerBudget } from "./answer-budget.ts";
+import { addressKey } from "../shared/rate-limits.ts";
+import { clientAddressOf, proxiesIn } from "./client-address.ts";
+import type { Connections } from "./connections.ts";
 import { corsFor } from "./cors.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
 import { closeServer, createHttpServer, listen } from "./http-server.ts";
+import { Load } from "./load.ts";
 import { prepareRequest } from "./prepare-request.ts";
 import { requestIdOf } from "./request-id.ts";
 import { aliases, endpointOf, notRouted, routingError } from "./routing.ts";
 import { sendError, sendResult } from "./send-response.ts";
 import { staticPages } from "./static-pages.ts";
 
+const untrustedProxy =
+  "A request came with X-Forwarded-For or Forwarded from a sender that TRUST_PROXY does not name. If that is your proxy, " +
+  "all its clients count as one address, with one rate for all: name the proxy's addresses in TRUST_PROXY.";
+/** Answers that are not taken yet. */
+const answersBytesMax = 67_108_864;
+
 type Handle = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void;
 
 interface Gateway extends Service {
   runtime: Runtime;
   server: Server;
+  connections: Connections;
+  load: Load;
+  answers: AnswerBudget;
   /** The port that was taken: PORT, or any free one when that is 0. */
   httpPort: number;
   /** moleculer-web's handler. */
   express(): Handle;
 }
+
+/** moleculer-web's: finds the action, runs onBeforeCall, calls, answers. Its declaration leaves the methods out. */
+const workOn = ApiGateway.methods?.["aliasHandler"] as (
+  request: GatewayRequest,
+  response: ServerResponse,
+  alias: unknown,
+) => Promise<unknown>;
 
 function answerError(
   gateway: Gateway,
@@ -35,14 +55,14 @@ function answerError(
 ): void {
   const record = (entry: object, caller: unknown) =>
     gateway.broker.call("audit.record_refusal", entry, { meta: { caller } });
-  void sendError(gateway.runtime, record, request, response, error);
+  void sendError(gateway.runtime, gateway.answers, record, request, response, error);
 }
 
 function requestListener(gateway: Gateway): (incoming: IncomingMessage, response: ServerResponse) => void {
   const { config } = gateway.runtime;
   const handle = gateway.express();
   const cors = corsFor(config.corsOrigins);
-  const addressOf = clientAddressOf(config.trustedProxies);
+  const addressOf = clientAddressOf(proxiesIn(config.trustedProxies), warnOnce(gateway.runtime));
   const logAccess = accessLog(gateway.runtime);
   const pages = staticPages(config);
   return (incoming, response) => {
@@ -61,6 +81,23 @@ function requestListener(gateway: Gateway): (incoming: IncomingMessage, response
       answerError(gateway, request, response, error ?? notRouted(request)),
     );
   };
+}
+
+/** Once per process: whoever may send requests may send as many of these as he likes. */
+function warnOnce({ log }: Runtime): () => void {
+  let warned = false;
+  return () => {
+    if (!warned) log.warn(untrustedProxy);
+    warned = true;
+  };
+}
+
+/** What clients hold of this process, beside their number all of it bounded by bytes. */
+function watch({ runtime: { metrics }, connections, load, answers }: Gateway): void {
+  metrics?.watch("records_http_connections", "Connections that are open", () => connections.size);
+  metrics?.watch("records_http_requests_held", "Requests that are worked on", () => load.requests);
+  metrics?.watch("records_http_body_bytes", "Bytes held for bodies of requests", () => load.bodyBytes);
+  metrics?.watch("records_http_answer_bytes", "Bytes of answers not yet taken", () => answers.bytes);
 }
 
 const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, object, Gateway> = {
@@ -83,10 +120,16 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
         mergeParams: false,
         bodyParsers: false,
         logging: false,
-        async onBeforeCall(this: Gateway, ctx: Context, _route: unknown, request: GatewayRequest) {
+        async onBeforeCall(
+          this: Gateway,
+          ctx: Context,
+          _route: unknown,
+          request: GatewayRequest,
+          response: ServerResponse,
+        ) {
           request.endpoint = endpointOf(request);
           request.pathParams = request.$params.params ?? {};
-          const { caller, params } = await prepareRequest(ctx, request.endpoint, request);
+          const { caller, params } = await prepareRequest(ctx, request.endpoint, request, response);
           request.$params = params;
           Object.assign(ctx.meta, { caller });
         },
@@ -102,7 +145,19 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
     rest: { retryPolicy: { enabled: false } },
   },
   methods: {
-    sendResponse: sendResult,
+    sendResponse(this: Gateway, request: GatewayRequest, response: ServerResponse, result: unknown) {
+      sendResult(this.answers, request, response, result);
+    },
+    /** All work on a request that has a route, from its token to its answer. */
+    async aliasHandler(this: Gateway, request: GatewayRequest, response: ServerResponse, alias: unknown) {
+      request.held = this.load.enter(addressKey(request.clientIp));
+      try {
+        return await workOn.call(this, request, response, alias);
+      } finally {
+        // Also when the client went long before.
+        request.held.release();
+      }
+    },
     // moleculer-web would log the error itself first, message and all; ours decides what the log may have.
     errorHandler(this: Gateway, request: GatewayRequest, response: ServerResponse, error: unknown) {
       answerError(this, request, response, routingError(request, error));
@@ -113,7 +168,15 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
     },
   },
   created(this: Gateway) {
-    this.server = createHttpServer(requestListener(this));
+    const { config } = runtimeOf(this);
+    this.load = new Load(config.bodiesBytesMax);
+    this.answers = new AnswerBudget(answersBytesMax);
+    const { server, connections } = createHttpServer(requestListener(this), {
+      perAddressMax: config.connectionsPerAddressMax,
+      isProxy: proxiesIn(config.trustedProxies),
+    });
+    Object.assign(this, { server, connections });
+    watch(this);
   },
   async started(this: Gateway) {
     const { config } = runtimeOf(this);

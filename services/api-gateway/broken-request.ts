@@ -2,7 +2,10 @@
 // body. Here it is refused in the words of all other refusals. Nothing of it is logged: it may be anything.
 import { randomUUID } from "node:crypto";
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
-import type { Duplex } from "node:stream";
+import type { Socket } from "node:net";
+import { closeGently, stopParsing } from "./linger.ts";
+
+export const headersMax = 100;
 
 interface Refusal {
   status: number;
@@ -15,8 +18,13 @@ const malformed: Refusal = {
   code: "malformed_request",
   detail: "The request is not valid HTTP",
 };
+const headersTooLarge: Refusal = {
+  status: 431,
+  code: "headers_too_large",
+  detail: "The headers are too large",
+};
 const refusals: Readonly<Record<string, Refusal>> = {
-  HPE_HEADER_OVERFLOW: { status: 431, code: "headers_too_large", detail: "The headers are too large" },
+  HPE_HEADER_OVERFLOW: headersTooLarge,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: malformed,
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, code: "request_timeout", detail: "The request came too slowly" },
 };
@@ -38,9 +46,15 @@ function bodyOf({ detail, code }: Refusal): string {
 
 /** Answers what Node's parser and clocks refuse, and closes the connection. */
 export function answerBrokenRequests(server: Server): void {
-  server.on("clientError", (error: Error & { code?: string }, socket: Duplex) => {
+  server.on("clientError", (error: Error & { code?: string }, socket: Socket) => {
     // An answer that is under way on this connection would be broken by a second one; Node keeps it there.
-    const { _httpMessage: underWay } = socket as Duplex & { _httpMessage?: ServerResponse | null };
+    const { _httpMessage: underWay } = socket as Socket & { _httpMessage?: ServerResponse | null };
+    if (underWay?.req.complete === true && !underWay.headersSent && socket.writable) {
+      // What is broken stands behind a request that is not: that one is answered, and nothing after it.
+      underWay.shouldKeepAlive = false;
+      stopParsing(socket);
+      return;
+    }
     if (error.code === "ECONNRESET" || !socket.writable || underWay?.headersSent === true) {
       socket.destroy(error);
       return;
@@ -51,16 +65,23 @@ export function answerBrokenRequests(server: Server): void {
       ([name, value]) => `${name}: ${value}`,
     );
     const status = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`;
-    // Ending alone would wait for the other side to end too.
-    socket.end(`${[status, ...lines].join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
+    socket.write(`${[status, ...lines].join("\r\n")}\r\n\r\n${body}`);
+    closeGently(socket);
   });
 }
 
-/** HTTP/1.1 demands a Host; @returns whether its absence has been answered */
-export function refusedForHost(request: IncomingMessage, response: ServerResponse): boolean {
-  if (request.headers.host !== undefined || request.httpVersion === "1.0") return false;
-  const body = bodyOf(malformed);
-  response.writeHead(malformed.status, headersOf(Buffer.byteLength(body)));
+/** HTTP/1.1 demands a Host, and of more headers than we take the last ones are not seen; @returns whether it was refused */
+export function refusedForHeaders(request: IncomingMessage, response: ServerResponse): boolean {
+  const refusal = headersRefusal(request);
+  if (refusal === undefined) return false;
+  const body = bodyOf(refusal);
+  response.writeHead(refusal.status, headersOf(Buffer.byteLength(body)));
   response.end(body);
   return true;
+}
+
+function headersRefusal({ headers, rawHeaders, httpVersion }: IncomingMessage): Refusal | undefined {
+  // A name and a value each.
+  if (rawHeaders.length > 2 * headersMax) return headersTooLarge;
+  return headers.host === undefined && httpVersion !== "1.0" ? malformed : undefined;
 }

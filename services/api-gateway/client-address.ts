@@ -6,7 +6,7 @@ import type { IncomingMessage } from "node:http";
 const hopsMax = 20;
 
 /** @param trusted addresses and subnets, "10.0.0.0/8" */
-export function clientAddressOf(trusted: readonly string[]): (request: IncomingMessage) => string | null {
+export function proxiesIn(trusted: readonly string[]): (address: string) => boolean {
   const proxies = new BlockList();
   for (const entry of trusted) {
     const [address = "", bits] = entry.split("/");
@@ -14,10 +14,26 @@ export function clientAddressOf(trusted: readonly string[]): (request: IncomingM
     if (bits === undefined) proxies.addAddress(address, family);
     else proxies.addSubnet(address, Number(bits), family);
   }
-  const isTrusted = (address: string) => proxies.check(address, isIPv6(address) ? "ipv6" : "ipv4");
+  return (address) => {
+    const bare = plain(address) ?? "";
+    return trusted.length > 0 && proxies.check(bare, isIPv6(bare) ? "ipv6" : "ipv4");
+  };
+}
+
+/**
+ * @param isTrusted says of an address whether it is a proxy of ours
+ * @param onStranger told when somebody else says who the client is: he is not believed
+ */
+export function clientAddressOf(
+  isTrusted: (address: string) => boolean,
+  onStranger: () => void,
+): (request: IncomingMessage) => string | null {
   return (request) => {
     let address = plain(request.socket.remoteAddress);
-    if (address === null || trusted.length === 0 || !isTrusted(address)) return address;
+    if (address === null || !isTrusted(address)) {
+      if (saysWho(request)) onStranger();
+      return address;
+    }
     const forwarded = String(request.headers["x-forwarded-for"] ?? "")
       .split(",")
       .slice(-hopsMax);
@@ -29,6 +45,10 @@ export function clientAddressOf(trusted: readonly string[]): (request: IncomingM
     }
     return address;
   };
+}
+
+function saysWho({ headers }: IncomingMessage): boolean {
+  return headers["x-forwarded-for"] !== undefined || headers.forwarded !== undefined;
 }
 
 function plain(address: string | undefined): string | null {

@@ -6,14 +6,17 @@ import { parseJsonBody } from "../shared/params/json-body.ts";
 import type { Failure } from "../shared/params/types.ts";
 import { Invalid } from "../shared/errors.ts";
 import type { ActionContract } from "../shared/bus.ts";
+import { smallBodyBytesMax } from "./read-body.ts";
 import { contractOf, type Route } from "./routes.ts";
 
-const bodyBytesMax = 1_048_576;
+const signedInBodyBytesMax = 1_048_576;
 
 export class Endpoint {
   readonly route: Route;
   readonly contract: ActionContract;
   readonly takesBody: boolean;
+  /** Needs no token: so its bodies are small, but for notifications. */
+  readonly isPublic: boolean;
   readonly bodyBytesMax: number;
   readonly #gather: (sent: Sent) => Record<string, unknown>;
   readonly #check: ReturnType<typeof compileParams>;
@@ -22,7 +25,9 @@ export class Endpoint {
     this.route = route;
     this.contract = contractOf(route);
     this.takesBody = this.contract.body !== undefined;
-    this.bodyBytesMax = this.contract.rawBody?.bytesMax ?? bodyBytesMax;
+    this.isPublic = this.contract.access.who === "public";
+    this.bodyBytesMax =
+      this.contract.rawBody?.bytesMax ?? (this.isPublic ? smallBodyBytesMax : signedInBodyBytesMax);
     this.#gather = compileGather(this.contract);
     this.#check = compileParams(this.contract);
   }

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Caller } from "../shared/caller.ts";
 import type { Endpoint } from "./endpoint.ts";
+import type { Held } from "./load.ts";
 
 export interface GatewayRequest extends IncomingMessage {
   /** The address as it came; moleculer-web's. */
@@ -10,6 +11,8 @@ export interface GatewayRequest extends IncomingMessage {
   clientIp: string | null;
   /** Set once a route was found. */
   endpoint?: Endpoint;
+  /** Set while it is worked on. */
+  held?: Held;
   pathParams?: Record<string, unknown>;
   /** Set once the token's holder is known. */
   caller?: Caller;

@@ -1,33 +1,69 @@
 // The HTTP server with its bounds. moleculer-web's own would keep half-sent requests open for minutes.
 import { createServer, type RequestListener, type Server } from "node:http";
-import { answerBrokenRequests, refusedForHost } from "./broken-request.ts";
+import type { Socket } from "node:net";
+import { answerBrokenRequests, headersMax, refusedForHeaders } from "./broken-request.ts";
+import { type ConnectionBounds, Connections } from "./connections.ts";
+import { closeUnlessRead, holdBody } from "./read-body.ts";
 import { errorCode, StartError } from "../shared/embedded/start-error.ts";
 
-const limits = {
-  /** Headers and body of a request together; both bounds are looked at every second. */
+/** Deadlines count from a request's first byte (a connection's first from its opening), however it then drips. */
+export const deadlines = {
   headersTimeout: 8_000,
+  /** Headers and body together. */
   requestTimeout: 12_000,
+  /** How often both are looked at. */
   connectionsCheckingInterval: 1_000,
+};
+const limits = {
   keepAliveTimeout: 65_000,
   maxHeaderSize: 16_384,
   /** Seen to below, in our own words. */
   requireHostHeader: false,
 };
-const connectionsMax = 10_000;
-const headersMax = 100;
+export const connectionsMax = 10_000;
+const stalledEveryMs = 5_000;
 const drainMsMax = 10_000;
 
-export function createHttpServer(listener: RequestListener): Server {
-  const take: RequestListener = (request, response) => {
-    if (!refusedForHost(request, response)) listener(request, response);
-  };
-  const server = createServer(limits, take);
+export interface HttpServer {
+  server: Server;
+  connections: Connections;
+}
+
+export function createHttpServer(
+  listener: RequestListener,
+  bounds: Omit<ConnectionBounds, "connectionsMax">,
+  times = deadlines,
+): HttpServer {
+  const connections = new Connections({ ...bounds, connectionsMax }, (request, response) => {
+    closeUnlessRead(request, response);
+    if (!refusedForHeaders(request, response)) listener(request, response);
+  });
+  const take: RequestListener = (request, response) => connections.take(request, response);
+  const server = createServer({ ...limits, ...times }, take);
   // An expectation we do not know is one we need not meet; Node would answer 417 without a word.
   server.on("checkExpectation", take);
+  // Node would say at once that the body may come.
+  server.on("checkContinue", (request, response) => {
+    holdBody(request);
+    take(request, response);
+  });
   answerBrokenRequests(server);
+  admitFirst(server, connections);
   server.maxConnections = connectionsMax;
-  server.maxHeadersCount = headersMax;
-  return server;
+  // Node drops what is beyond without a word; refusedForHeaders has one.
+  server.maxHeadersCount = headersMax + 1;
+  const watch = setInterval(() => connections.endStalled(), stalledEveryMs).unref();
+  server.once("close", () => clearInterval(watch));
+  return { server, connections };
+}
+
+/** HTTP gets no connection that may not stay: a parser costs more than the refusal. */
+function admitFirst(server: Server, connections: Connections): void {
+  const toHttp = server.listeners("connection");
+  server.removeAllListeners("connection");
+  server.on("connection", (socket: Socket) => {
+    if (connections.admit(socket)) for (const listener of toHttp) listener.call(server, socket);
+  });
 }
 
 export function listen(server: Server, port: number, host: string): Promise<number> {

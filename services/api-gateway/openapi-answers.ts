@@ -49,7 +49,8 @@ const answers: Record<ErrorStatus, Answer> = {
   409: { name: "Conflict", description: "The present state does not allow it.", shape: errorShape },
   413: {
     name: "BodyTooLarge",
-    description: "The body is larger than 1 MB, or a notification of a provider than 256 kB.",
+    description:
+      "The body is larger than 1 MB, a notification of a provider than 256 kB, any other body without a token than 16 kB.",
     shape: errorShape,
   },
   422: { name: "Unprocessable", description: "All faults of the parameters.", shape: validationErrorShape },

@@ -1,14 +1,16 @@
-// From a request to the call of an action, in the order the answers are promised: too large (413), not signed in (401),
-// not allowed (403), then whatever is wrong with the parameters (422, by the action's own check on its node).
+// From a request to the call of an action, in the order the answers are promised: declared too large (413), not signed in
+// (401), not allowed (403), and only then the body is let in: too large after all (413), then whatever is wrong with the
+// parameters (422, by the action's own check on its node).
+import type { ServerResponse } from "node:http";
 import type { Context } from "moleculer";
 import { assertAccess } from "../shared/access.ts";
 import { Caller, type Principal } from "../shared/caller.ts";
-import { Unauthorized } from "../shared/errors.ts";
+import { Unauthorized, Unavailable } from "../shared/errors.ts";
 import { assertOwnTenant } from "../shared/middleware.ts";
 import { parseQuery } from "../shared/params/query.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
-import { readBody } from "./read-body.ts";
+import { assertDeclaredFits, expectBody, readBody } from "./read-body.ts";
 
 const bearer = /^Bearer +([\w.~+/=-]+) *$/i;
 const gateway = "api-gateway";
@@ -22,13 +24,26 @@ export async function prepareRequest(
   ctx: Context,
   endpoint: Endpoint,
   request: GatewayRequest,
+  response: ServerResponse,
 ): Promise<Prepared> {
-  const bytes = await readBody(request, endpoint.bodyBytesMax);
-  const caller = await identify(ctx, endpoint, request);
+  const { held } = request;
+  // Without a place the request was refused before.
+  if (held === undefined) throw new Unavailable();
+  const bound = {
+    held,
+    bytesMax: endpoint.bodyBytesMax,
+    ...(endpoint.contract.rawBody === undefined ? {} : { kind: "notification" as const }),
+  };
+  assertDeclaredFits(request, bound.bytesMax);
+  const token = endpoint.isPublic ? undefined : tokenOf(request);
+  expectBody(request, bound);
+  const caller = await identify(ctx, request, token);
   // Known from here on, so that a refusal is recorded under the right name.
   request.caller = caller;
   assertAccess(endpoint.contract.access, caller);
-  const read = endpoint.takesBody ? endpoint.readBody(bytes, request.headers["content-type"]) : { body: {} };
+  const read = endpoint.takesBody
+    ? endpoint.readBody(await readBody(request, response, bound), request.headers["content-type"])
+    : { body: {} };
   const search = request.url?.indexOf("?") ?? -1;
   const query = search < 0 ? {} : parseQuery(request.url?.slice(search + 1) ?? "");
   const body = "body" in read ? read.body : undefined;
@@ -47,7 +62,15 @@ function assertOwnTenantUnlessInPath(
   if (!Object.hasOwn(endpoint.contract.path ?? {}, "tenant_id")) assertOwnTenant(caller, params);
 }
 
-async function identify(ctx: Context, endpoint: Endpoint, request: GatewayRequest): Promise<Caller> {
+/** @throws Unauthorized when there is none */
+function tokenOf({ headers: { authorization } }: GatewayRequest): string {
+  const token = authorization === undefined ? undefined : bearer.exec(authorization)?.[1];
+  if (token === undefined) throw new Unauthorized();
+  return token;
+}
+
+/** @param token undefined where none is asked for */
+async function identify(ctx: Context, request: GatewayRequest, token: string | undefined): Promise<Caller> {
   const base = {
     via: gateway,
     requestId: request.requestId,
@@ -55,10 +78,7 @@ async function identify(ctx: Context, endpoint: Endpoint, request: GatewayReques
     userAgent: request.headers["user-agent"]?.slice(0, 300) ?? null,
   };
   const anonymous = new Caller({ ...base, principal: { kind: "anonymous" } });
-  if (endpoint.contract.access.who === "public") return anonymous;
-  const header = request.headers.authorization;
-  const token = header === undefined ? undefined : bearer.exec(header)?.[1];
-  if (token === undefined) throw new Unauthorized();
+  if (token === undefined) return anonymous;
   const holder = await ctx.call<Holder, { token: string }>(
     "auth.authenticate",
     { token },

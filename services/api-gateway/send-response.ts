@@ -2,23 +2,31 @@
 import type { ServerResponse } from "node:http";
 import type { Caller } from "../shared/caller.ts";
 import type { Runtime } from "../shared/runtime.ts";
+import type { AnswerBudget } from "./answer-budget.ts";
 import { toErrorResponse } from "./error-response.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
 import { MethodNotAllowed } from "./routing.ts";
 
-export function sendJson(response: ServerResponse, status: number, body: string): void {
+function sendJson(answers: AnswerBudget, response: ServerResponse, status: number, body: string): void {
+  const bytes = Buffer.byteLength(body);
+  answers.hold(response, bytes);
   response.statusCode = status;
   response.setHeader("Content-Type", "application/json; charset=utf-8");
-  response.setHeader("Content-Length", Buffer.byteLength(body));
+  response.setHeader("Content-Length", bytes);
   response.end(body);
 }
 
-export function sendResult({ endpoint }: GatewayRequest, response: ServerResponse, result: unknown): void {
+export function sendResult(
+  answers: AnswerBudget,
+  { endpoint }: GatewayRequest,
+  response: ServerResponse,
+  result: unknown,
+): void {
   const status = endpoint?.route.status ?? 200;
   // What anyone may look up may be kept; a sign-in's token, though it needs none, may not.
   const storable = endpoint?.contract.access.who === "public" && endpoint.route.method === "GET";
   if (!storable) response.setHeader("Cache-Control", "no-store");
-  if (status !== 204) return sendJson(response, status, JSON.stringify(result ?? null));
+  if (status !== 204) return sendJson(answers, response, status, JSON.stringify(result ?? null));
   response.statusCode = 204;
   response.end();
 }
@@ -31,6 +39,7 @@ export type RecordRefusal = (
 
 export async function sendError(
   { log }: Runtime,
+  answers: AnswerBudget,
   record: RecordRefusal,
   request: GatewayRequest,
   response: ServerResponse,
@@ -46,11 +55,9 @@ export async function sendError(
     );
   }
   if (error instanceof MethodNotAllowed) response.setHeader("Allow", error.allow);
-  // What is left of a body that was not read whole would be taken for the next request.
-  if (!request.complete) response.setHeader("Connection", "close");
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   response.setHeader("Cache-Control", "no-store");
-  sendJson(response, status, body);
+  sendJson(answers, response, status, body);
 }
 
 /** A refusal of a signed-in user is an audit entry too, and it is written before it is told. */

@@ -53,7 +53,6 @@ function isKnown(header: string | undefined, etag: string): boolean {
 function refuse(request: Logged, response: ServerResponse): void {
   const { status, code, body } = notAllowed;
   request.errorCode = code;
-  if (!request.complete) response.setHeader("Connection", "close");
   response.setHeader("Allow", "GET, HEAD");
   response.setHeader("Cache-Control", "no-store");
   response.setHeader("Content-Type", "application/json; charset=utf-8");

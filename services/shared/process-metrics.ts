@@ -63,6 +63,19 @@ export class ProcessMetrics {
     this.#leftOut.inc({ limit }, times);
   }
 
+  /** A figure that is read when the figures are asked for. */
+  watch(name: string, help: string, read: () => number): void {
+    const gauge = new Gauge({
+      name,
+      help,
+      registers: [],
+      collect() {
+        this.set(read());
+      },
+    });
+    this.#registry.registerMetric(gauge);
+  }
+
   /** @throws StartError when the port cannot be used */
   async listen(port: number, host: string): Promise<void> {
     const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, (request, response) => {

@@ -2,7 +2,7 @@
 import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import { describe, expect, it } from "@jest/globals";
-import { clientAddressOf } from "../../services/api-gateway/client-address.ts";
+import { clientAddressOf, proxiesIn } from "../../services/api-gateway/client-address.ts";
 
 function addressOf(
   trusted: readonly string[],
@@ -14,7 +14,7 @@ function addressOf(
   const request = new IncomingMessage(socket);
   // Node joins repeated X-Forwarded-For headers with ", " before anybody sees them.
   if (forwarded !== undefined) request.headers["x-forwarded-for"] = [forwarded].flat().join(", ");
-  return clientAddressOf(trusted)(request);
+  return clientAddressOf(proxiesIn(trusted), () => {})(request);
 }
 
 const proxy = "10.0.0.1";

@@ -2,6 +2,7 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Answer, startService, type TestService } from "../support/service.ts";
+import { contractOf, routes } from "../../services/api-gateway/routes.ts";
 import { makeClinic, makeDepartment, makeUser } from "../support/tenancy.ts";
 
 const megabyte = 1_048_576;
@@ -49,6 +50,7 @@ describe("of two faults the earlier one is told", () => {
   const users = "/api/admin/users";
   const bad = "x".repeat(40);
   const big = JSON.stringify({ x: "y".repeat(megabyte) });
+  const chunked = `10000\r\n${"x".repeat(65_536)}\r\n`.repeat(17);
   type Case = [name: string, method: string, path: () => string, who: string, body: unknown, status: number];
   const cases: Case[] = [
     ["unknown path, no token", "GET", () => "/api/nothing", "", undefined, 404],
@@ -61,6 +63,10 @@ describe("of two faults the earlier one is told", () => {
     ["huge body, too low a role", "POST", () => users, "nurse", big, 413],
     ["huge body, broken JSON", "POST", () => users, "admin", `{${" ".repeat(megabyte)}`, 413],
     ["huge body, wrong media type", "POST", () => "/api/auth/login", "", "x".repeat(megabyte + 1), 413],
+    ["huge undeclared body, no token", "POST", () => users, "", chunked, 401],
+    ["huge undeclared body, a bad token", "POST", () => users, bad, chunked, 401],
+    ["huge undeclared body, too low a role", "POST", () => users, "nurse", chunked, 403],
+    ["huge undeclared body, else all is well", "POST", () => users, "admin", chunked, 413],
     ["no token, broken JSON", "POST", () => users, "", "{", 401],
     ["no token, an id that is none", "POST", () => `${users}/x/block`, "", undefined, 401],
     ["no token, an id that is not there", "DELETE", () => `${users}/2000000000`, "", undefined, 401],
@@ -120,7 +126,9 @@ describe("of two faults the earlier one is told", () => {
     const headers = [
       "Content-Type: application/json",
       ...(token === undefined ? [] : [`Authorization: Bearer ${token}`]),
-      ...(text === "" ? [] : [`Content-Length: ${Buffer.byteLength(text)}`]),
+      ...(text === ""
+        ? []
+        : [text === chunked ? "Transfer-Encoding: chunked" : `Content-Length: ${Buffer.byteLength(text)}`]),
     ];
     // By a raw connection, because clients stumble over an answer that comes before they have sent everything.
     const answer = await raw(head(method, path(), headers) + text);
@@ -247,15 +255,49 @@ describe("413", () => {
     expect(answer).toMatch(refused);
   });
 
-  it("exactly 1 MB is read", async () => {
+  it("exactly 1 MB is read of who is signed in", async () => {
     const padding = megabyte - JSON.stringify({ x: "" }).length;
-    const answer = await login({}, JSON.stringify({ x: "y".repeat(padding) }));
-    expect(answer.status).toBe(422);
-    expect(answer.body.detail.map(({ type }: { type: string }) => type)).toEqual([
-      "missing",
-      "missing",
-      "missing",
+    const body = JSON.stringify({ x: "y".repeat(padding) });
+    const answer = await service.call("POST", "/api/admin/departments", { token: clinic.token, body });
+    expect(answer).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ["body", "name"], type: "missing" }] },
+    });
+  });
+
+  const anonymous = routes
+    .map((route) => ({ route, contract: contractOf(route) }))
+    .filter(({ contract }) => contract.access.who === "public" && contract.body !== undefined)
+    .map(({ route, contract }) => [route.path, contract.rawBody?.bytesMax ?? 16_384] as const);
+
+  it("what needs no token takes little: 256 kB of notifications, 16 kB of all else", () => {
+    expect(anonymous.length).toBeGreaterThan(6);
+    const large = anonymous.filter(([, bytesMax]) => bytesMax !== 16_384);
+    expect(large.map(([path]) => path).sort()).toEqual([
+      "/webhooks/card-provider",
+      "/webhooks/telegram",
+      "/webhooks/wallet-provider",
     ]);
+    expect(large.every(([, bytesMax]) => bytesMax === 262_144)).toBe(true);
+  });
+
+  it.each(anonymous)("%s reads no more than that, declared or not", async (path, bytesMax) => {
+    const declared = await raw(head("POST", path, [`Content-Length: ${bytesMax + 1}`], false));
+    expect(statusOf(declared)).toBe(413);
+    const chunk = (bytes: number) => `${bytes.toString(16)}\r\n${" ".repeat(bytes)}\r\n`;
+    const grown = await raw([
+      head("POST", path, ["Transfer-Encoding: chunked"], false),
+      chunk(bytesMax),
+      `${chunk(1)}0\r\n\r\n`,
+    ]);
+    expect(statusOf(grown)).toBe(413);
+    const whole = await raw([
+      head("POST", path, ["Transfer-Encoding: chunked"]),
+      chunk(bytesMax),
+      "0\r\n\r\n",
+    ]);
+    // Whatever is wrong with so many spaces, they were read.
+    expect([400, 404, 422]).toContain(statusOf(whole));
   });
 
   it("a body with GET counts as well", async () => {
@@ -294,7 +336,8 @@ describe("bodies", () => {
 
   it("depth over 32 is refused, also a hundred thousand deep", async () => {
     for (const depth of [33, 100_000]) {
-      const answer = await login({}, '{"a":'.repeat(depth) + "1" + "}".repeat(depth));
+      const body = '{"a":'.repeat(depth) + "1" + "}".repeat(depth);
+      const answer = await service.call("POST", "/api/admin/departments", { token: clinic.token, body });
       expect(answer).toMatchObject({
         status: 422,
         body: { detail: [{ loc: ["body"], type: "value_error" }] },

@@ -157,11 +157,33 @@ describe("a megabyte", () => {
   it.each([
     ["of an open string", `{"a":"${"x".repeat(1_000_000)}`, 5],
     ["of escapes", `"${"\\n".repeat(500_000)}`, 0],
-    ["of commas", `[${"1,".repeat(500_000)}`, 1_000_001],
     ["of spaces", " ".repeat(1_000_000), 1_000_000],
   ])("%s is found broken within a second", (_, text, offset) => {
     const start = performance.now();
     expect(parse(text)).toEqual(brokenAt(offset));
     expect(performance.now() - start).toBeLessThan(1000);
+  });
+});
+
+describe("the number of values", () => {
+  const refused = {
+    failure: {
+      loc: ["body"],
+      msg: "Value error, the JSON must not hold more than 50000 values",
+      type: "value_error",
+    },
+  };
+  const list = (values: number) => `[${Array.from({ length: values }, () => "1").join(",")}]`;
+
+  it("is bounded: a megabyte of empty lists would become twenty times as much", () => {
+    expect(parse(list(50_000))).toHaveProperty("value");
+    expect(parse(list(50_001))).toEqual(refused);
+    expect(parse(`[${"[],".repeat(333_000)}1]`)).toEqual(refused);
+    expect(parse(`{"a":${"[{},".repeat(20)}${"1,".repeat(500_000)}`)).toEqual(refused);
+  });
+  it("does not count what stands within texts", () => {
+    expect(parse(JSON.stringify({ a: "[,{".repeat(100_000), b: '\\",,'.repeat(100_000) }))).toHaveProperty(
+      "value",
+    );
   });
 });

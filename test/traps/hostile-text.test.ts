@@ -5,7 +5,7 @@ import { IncomingMessage } from "node:http";
 import { createRequire } from "node:module";
 import { Socket } from "node:net";
 import { describe, expect, it } from "@jest/globals";
-import { clientAddressOf } from "../../services/api-gateway/client-address.ts";
+import { clientAddressOf, proxiesIn } from "../../services/api-gateway/client-address.ts";
 import type { GatewayRequest } from "../../services/api-gateway/gateway-request.ts";
 import { requestIdOf } from "../../services/api-gateway/request-id.ts";
 import { routes } from "../../services/api-gateway/routes.ts";
@@ -51,7 +51,7 @@ const requestWith = (headers: Record<string, string>, path = "/"): GatewayReques
   Object.assign(request.headers, headers);
   return request;
 };
-const proxied = clientAddressOf(["10.0.0.0/8"]);
+const proxied = clientAddressOf(proxiesIn(["10.0.0.0/8"]), () => {});
 const tokens = new AccessTokens("s".repeat(40), [], 60);
 const about = { email: "ada@clinic.example", fullName: "Ada Lovelace", subdomain: "clinic" };
 const delivery = (content: string, signature?: string) => ({

@@ -1,4 +1,4 @@
-/** JSON bodies: strict UTF-8, bounded depth, no prototype keys; of a repeated key the last value stays. */
+/** JSON bodies: strict UTF-8, bounded depth and number of values, no prototype keys; of a repeated key the last value stays. */
 import { isUtf8 } from "node:buffer";
 import secureJson from "secure-json-parse";
 import { bodyMissing, failure, valueError } from "./failure.ts";
@@ -6,6 +6,9 @@ import { charactersBefore, faultOffset } from "./json-fault.ts";
 import type { Failure } from "./types.ts";
 
 const depthMax = 32;
+/** 1 MB of empty lists would be 20 MB of memory. What a parameter may hold at most, 64 kB of free settings, has fewer. */
+const valuesMax = 50_000;
+const comma = 0x2c;
 const quote = 0x22;
 const backslash = 0x5c;
 const openBracket = 0x5b;
@@ -18,10 +21,8 @@ export function parseJsonBody(bytes: Buffer): { value: unknown } | { failure: Fa
   if (bytes.length === 0) return { failure: bodyMissing() };
   const text = bytes.toString();
   if (!isUtf8(bytes)) return broken(charactersBefore(text, text.indexOf("\ufffd")));
-  if (isTooDeep(bytes)) {
-    const fault = valueError(`the JSON must not be nested deeper than ${depthMax} levels`);
-    return { failure: { ...fault, loc: ["body"] } };
-  }
+  const excess = excessOf(bytes);
+  if (excess !== undefined) return { failure: { ...valueError(excess), loc: ["body"] } };
   try {
     return { value: secureJson.parse(text, { protoAction: "remove", constructorAction: "remove" }) };
   } catch {
@@ -33,9 +34,10 @@ function broken(offset: number): { failure: Failure } {
   return { failure: { ...failure("json_invalid", "JSON decode error"), loc: ["body", String(offset)] } };
 }
 
-/** Counts brackets outside strings before anything is parsed; stops at the first one too many. */
-function isTooDeep(bytes: Buffer): boolean {
+/** Counts brackets and commas outside strings before anything is parsed; stops at the first one too many. */
+function excessOf(bytes: Buffer): string | undefined {
   let depth = 0;
+  let values = 0;
   let inString = false;
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i];
@@ -44,8 +46,11 @@ function isTooDeep(bytes: Buffer): boolean {
       else if (byte === quote) inString = false;
     } else if (byte === quote) inString = true;
     else if (byte === openBrace || byte === openBracket) {
-      if (++depth > depthMax) return true;
+      if (++depth > depthMax) return `the JSON must not be nested deeper than ${depthMax} levels`;
+      values++;
     } else if (byte === closeBrace || byte === closeBracket) depth--;
+    else if (byte === comma) values++;
+    if (values > valuesMax) return `the JSON must not hold more than ${valuesMax} values`;
   }
-  return false;
+  return undefined;
 }

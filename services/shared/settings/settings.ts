@@ -3,6 +3,7 @@ import { accountSettings } from "./accounts.ts";
 import { auditSettings } from "./audit.ts";
 import { cacheSettings } from "./cache.ts";
 import type { Setting } from "./entry.ts";
+import { httpSettings } from "./http.ts";
 import { keySettings } from "./keys.ts";
 import { messengerSettings } from "./messenger.ts";
 import { paymentSettings } from "./payments.ts";
@@ -11,6 +12,7 @@ import { webhookSettings } from "./webhooks.ts";
 
 export const settings = {
   ...runtimeSettings,
+  ...httpSettings,
   ...accountSettings,
   ...keySettings,
   ...auditSettings,
