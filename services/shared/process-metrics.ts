@@ -63,6 +63,21 @@ export class ProcessMetrics {
     this.#leftOut.inc({ limit }, times);
   }
 
+  /** A figure of a service's own. @param read asked when the figures are; undefined, or a failure, shows none */
+  watch(name: string, help: string, read: () => Promise<number | undefined>): void {
+    const gauge = new Gauge({
+      name,
+      help,
+      registers: [],
+      async collect() {
+        const value = await read().catch(() => undefined);
+        if (value === undefined) this.remove();
+        else this.set(value);
+      },
+    });
+    this.#registry.registerMetric(gauge);
+  }
+
   /** @throws StartError when the port cannot be used */
   async listen(port: number, host: string): Promise<void> {
     const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, (request, response) => {
