@@ -4,8 +4,8 @@ import canonicalize from "canonicalize";
 import type { AuditEntry } from "./audit.contract.ts";
 
 /**
- * An entry as the chain holds it: `changes` is the text that the database keeps. That text is what was hashed, so it is the
- * truth: parsed and written anew it could be another one.
+ * An entry as the chain holds it: `changes` is the text that is stored. That text is what was hashed, so it is the truth:
+ * parsed and written anew it could be another one.
  */
 export type StoredEntry = Omit<AuditEntry, "changes"> & { changes: string };
 
@@ -26,7 +26,7 @@ export function isCanonical(text: string): boolean {
   try {
     return canonicalize(JSON.parse(text)) === text;
   } catch {
-    // A lone surrogate, for example: JSON to the database, and nothing that could be written again.
+    // A lone surrogate, for example: JSON to PostgreSQL, and nothing that could be written again.
     return false;
   }
 }

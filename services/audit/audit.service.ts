@@ -6,15 +6,17 @@
 // whoever has the signed checkpoints that leave the database, also if the database's owner has written all of it anew.
 // Nobody makes the log grow without bound by being refused.
 // Does not: delete anything; the log outlives users and tenants.
-import type { ServiceSchema } from "moleculer";
+import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { jobs } from "../../mixins/jobs.ts";
-import { type Call, implement } from "../shared/bus.ts";
+import { type Call, implement, runtimeOf } from "../shared/bus.ts";
 import { auditRefusal } from "../shared/limits/audit-refusal.ts";
+import type { Runtime } from "../shared/runtime.ts";
 import type { Config } from "../shared/settings/settings.ts";
 import { auditContract } from "./audit.contract.ts";
 import { listCheckpoints } from "./checkpoints/list-checkpoints.ts";
 import { checkpointTask, runCheckpoints } from "./checkpoints/run-checkpoints.ts";
+import { readProofs } from "./checkpoints/standings.ts";
 import { sweepCheckpoints } from "./checkpoints/sweep-checkpoints.ts";
 import { exportAudit } from "./export-audit.ts";
 import { listAudit } from "./list-audit.ts";
@@ -47,6 +49,18 @@ function everyMinutes({ auditCheckpointMinutes: minutes }: Config): string {
   return minutes === 60 ? "0 * * * *" : `*/${minutes} * * * *`;
 }
 
+/** How old the newest checkpoint is, and whether the last proofs found anything, for who watches. */
+function watchProofs({ metrics, database }: Runtime): void {
+  const watch = (name: string, help: string, column: "signed" | "ok") =>
+    metrics?.watch(name, help, async () => (await readProofs(database))[column]);
+  watch(
+    "records_audit_checkpoint_timestamp_seconds",
+    "When the audit log was last signed, since 1970",
+    "signed",
+  );
+  watch("records_audit_ok", "1 where the last proofs found every audit log whole, else 0", "ok");
+}
+
 const audit: ServiceSchema = {
   name: "audit",
   mixins: [
@@ -73,6 +87,9 @@ const audit: ServiceSchema = {
     "audit.checkpoints": listCheckpoints,
     "audit.record_refusal": recordRefusal,
   }),
+  started(this: Service): void {
+    watchProofs(runtimeOf(this));
+  },
 };
 
 export default audit;

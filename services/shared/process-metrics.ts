@@ -63,14 +63,16 @@ export class ProcessMetrics {
     this.#leftOut.inc({ limit }, times);
   }
 
-  /** A figure that is read when the figures are asked for. */
-  watch(name: string, help: string, read: () => number): void {
+  /** A figure of a service's own. @param read asked when the figures are; undefined, or a failure, shows none */
+  watch(name: string, help: string, read: () => number | Promise<number | undefined>): void {
     const gauge = new Gauge({
       name,
       help,
       registers: [],
-      collect() {
-        this.set(read());
+      async collect() {
+        const value = await Promise.resolve(read()).catch(() => undefined);
+        if (value === undefined) this.remove();
+        else this.set(value);
       },
     });
     this.#registry.registerMetric(gauge);

@@ -22,6 +22,8 @@ const operations: Operation[] = JSON.parse(readFileSync(file, "utf8"));
 const built = ["4.2", "4.3", "4.4", "4.5", "4.6", "4.7", "4.8", "4.10", "4.12", "4.13"];
 const ours = [
   "DELETE /api/patients/{patient_id}",
+  "GET /api/admin/audit/checkpoints",
+  "GET /api/admin/audit/export",
   "GET /api/admin/audit/verify",
   "GET /api/admin/encryption/status",
   "GET /api/admin/payments",

@@ -4,8 +4,12 @@ import { execFile } from "node:child_process";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { TestService } from "../support/service.ts";
-import { eventually } from "../support/service.ts";
+import { ServiceBroker, type ServiceSchema } from "moleculer";
+import { assemble } from "../../moleculer.config.ts";
+import audit from "../../services/audit/audit.service.ts";
+import { readConfig } from "../../services/shared/config.ts";
+import webhooks from "../../services/webhooks/webhooks.service.ts";
+import { eventually, type TestDatabase, type TestService, testSettings } from "../support/service.ts";
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, "../..");
@@ -131,4 +135,23 @@ export function rehash(tenantId: number, fromSeq: number): string {
       end loop;
       update audit_heads set seq = last, hash = before where tenant_id = ${tenantId};
     end $$`;
+}
+
+export interface Node {
+  stop(): Promise<void>;
+}
+
+/** A process's audit and webhooks services in the test's own process, on a database that is there already. */
+export async function startNode(database: TestDatabase, settings: Record<string, string>): Promise<Node> {
+  const all = { ...testSettings(database), AUDIT_CHECKPOINT_MINUTES: "60", LOG_LEVEL: "silent", ...settings };
+  const { options, runtime } = assemble(readConfig(all), () => {});
+  const broker = new ServiceBroker(options);
+  for (const schema of [audit, webhooks] as ServiceSchema[]) broker.createService(schema);
+  await broker.start();
+  return {
+    async stop() {
+      await broker.stop();
+      await runtime.close();
+    },
+  };
 }

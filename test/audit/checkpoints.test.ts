@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { appendFile, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { startService, type TestService } from "../support/service.ts";
+import { eventually, startService, type TestService } from "../support/service.ts";
 import { makeClinic, makeDepartment } from "../support/tenancy.ts";
 import {
   asOwner,
@@ -50,6 +50,8 @@ const headOf = async (tenantId: number) => {
   );
   return rows[0];
 };
+/** Lines are written by the hundred. */
+const logged = (text: string) => eventually(async () => service.process.output().includes(text));
 const verify = async (clinic: Clinic) =>
   (await service.call("GET", "/api/admin/audit/verify", { token: clinic.token })).body;
 const proveOutside = async (clinic: Clinic, checkpoints?: readonly string[]) =>
@@ -109,7 +111,7 @@ describe("a run", () => {
     await makeDepartment(service, whole.token);
     await checkpoint(service);
     expect((await documentsIn(folder)).at(-1)?.number).toBe(last + 1);
-    expect(service.process.output()).toContain("the database has lost checkpoints that the folder has");
+    await logged("the database has lost checkpoints that the folder has");
     expect((await proveOutside(whole)).code).toBe(0);
   });
 });
@@ -270,7 +272,7 @@ describe("the database's owner, who hashes a whole log anew, is found", () => {
     expect((await verify(clinic)).bad).toEqual([{ seq, to_seq: seq, reason: "checkpoint" }]);
     await checkpoint(service);
     expect(await newestHead(folder, clinic.id)).toMatchObject({ verified: false });
-    expect(service.process.output()).toContain("an audit log does not continue what was signed of it");
+    await logged("an audit log does not continue what was signed of it");
   });
 
   it("also if the database's own notes of what was signed are made to fit", async () => {

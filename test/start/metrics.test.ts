@@ -1,7 +1,7 @@
 // What METRICS_PORT serves: figures by route and action, and nothing of who or what was in the requests.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { freePort } from "../support/nats.ts";
-import { startService, type TestService } from "../support/service.ts";
+import { eventually, startService, type TestService } from "../support/service.ts";
 
 let service: TestService;
 let metrics: string;
@@ -28,6 +28,15 @@ describe("/metrics", () => {
     expect(text).toMatch(/^records_password_queue_depth 0$/m);
     expect(text).toMatch(/records_database_connections\{state="idle"\} [1-9]/);
     expect(text).toMatch(/^nodejs_eventloop_lag_seconds/m);
+  });
+  it("shows when the audit log was last signed, and that it was found whole", async () => {
+    // The first run follows the start.
+    const text = await eventually(async () => {
+      const found = await read();
+      return found.includes("records_audit_ok 1") && found;
+    });
+    const [, signed] = /^records_audit_checkpoint_timestamp_seconds (\S+)$/m.exec(text) ?? [];
+    expect(Math.abs(Number(signed) - Date.now() / 1000)).toBeLessThan(120);
   });
   it("names no path, token, search text, tenant or user", async () => {
     await service.call("GET", "/api/admin/users/canary-of-a-path?token=canary-of-a-token");

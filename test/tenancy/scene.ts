@@ -76,6 +76,9 @@ export async function fillTenant(owner: pg.Client, subdomain: string): Promise<F
     "insert into audit_entries (tenant_id, action, outcome) values ($1, 'user.create', 'ok')",
     [tenantId],
   );
+  await owner.query("insert into audit_proofs (tenant_id, seq, hash) values ($1, 1, sha256('-'))", [
+    tenantId,
+  ]);
   await owner.query("insert into events (tenant_id, kind, payload) values ($1, 'user.created', '{}')", [
     tenantId,
   ]);

@@ -24,6 +24,7 @@ afterAll(() => scene.stop());
 const expected = [
   "audit_entries",
   "audit_heads",
+  "audit_proofs",
   "data_keys",
   "deliveries",
   "delivery_attempts",
@@ -102,7 +103,13 @@ describe("a raw connection of the application's login", () => {
 
   it("may not even ask for keys", async () => {
     await raw.query("select set_config('app.tenant_id', $1, false)", [String(ours.tenantId)]);
-    for (const table of [...platformTables, "master_keys"]) {
+    for (const table of [
+      ...platformTables,
+      "master_keys",
+      "audit_checkpoints",
+      "audit_sinks",
+      "audit_signing_keys",
+    ]) {
       await expect(raw.query(`select from ${table}`)).rejects.toMatchObject({ code: "42501" });
     }
     await raw.query("reset app.tenant_id");

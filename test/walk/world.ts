@@ -233,8 +233,8 @@ export class World {
     await this.jobsDone();
     const tables = await this.sql<{ name: string }>(
       `select format('%I.%I', schemaname, tablename) as name from pg_tables
-       where (schemaname = 'public' and tablename not in ('audit_entries', 'audit_heads', 'audit_repeats', 'daily_counts',
-           'rate_limits', 'lockouts'))
+       where (schemaname = 'public' and tablename not in ('audit_entries', 'audit_heads', 'audit_repeats', 'audit_proofs',
+           'audit_checkpoints', 'daily_counts', 'rate_limits', 'lockouts'))
          or (schemaname, tablename) = ('graphile_worker', '_private_jobs') order by 1`,
     );
     const parts = tables.map(

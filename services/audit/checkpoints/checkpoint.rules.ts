@@ -25,7 +25,7 @@ export interface Facts {
   heads: readonly Head[];
 }
 
-/** As it leaves the database: complete and in order, so that a document that is taken away is missed by the next. */
+/** As it goes out: complete and in order, so that a document that is taken away is missed by the next. */
 export interface Checkpoint extends Facts {
   /** Hash of the document before; null: this is the first. */
   previous: string | null;

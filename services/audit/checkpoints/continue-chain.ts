@@ -27,10 +27,11 @@ export async function continueChain(
   { signed = genesis, head = genesis }: { signed?: Link | undefined; head?: Link | undefined },
   deadline: number,
 ): Promise<Continued> {
-  const walk = new ChainWalk(signed);
+  const there = signed.seq === 0 ? signed.hash : await hashAt(db, tenantId, signed.seq);
+  // Behind an entry that is not the signed one, the log may be whole all the same.
+  const walk = new ChainWalk({ seq: signed.seq, hash: there ?? signed.hash });
   if (head.seq < signed.seq) walk.found(head.seq + 1, signed.seq, "checkpoint");
-  else if (signed.seq > 0 && (await hashAt(db, tenantId, signed.seq)) !== signed.hash)
-    walk.found(signed.seq, signed.seq, "checkpoint");
+  else if (there !== signed.hash) walk.found(signed.seq, signed.seq, "checkpoint");
   while (walk.last.seq < head.seq) {
     const entries = await readEntries(db, tenantId, { after: walk.last.seq, upTo: head.seq, limit: batch });
     if (entries.length === 0) break;

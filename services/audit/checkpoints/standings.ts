@@ -57,3 +57,20 @@ export async function keepProof(db: Database, tenantId: number, firstBad: number
     values: [tenantId, firstBad],
   });
 }
+
+export interface Proofs {
+  /** When a log was last signed, in seconds since 1970; undefined: none was. */
+  signed: number | undefined;
+  /** 1 unless a proof has found something. */
+  ok: number | undefined;
+}
+
+export async function readProofs(db: Database): Promise<Proofs> {
+  const row = await db.readOne<{ signed: number | null; ok: number | null }>(platform, {
+    name: "audit.proofs",
+    text: `select extract(epoch from max(signed_at))::float8 as signed, bool_and(first_bad_seq is null)::integer as ok
+      from audit_proofs`,
+    values: [],
+  });
+  return { signed: row?.signed ?? undefined, ok: row?.ok ?? undefined };
+}
