@@ -12,6 +12,7 @@ import type { GatewayRequest } from "./gateway-request.ts";
 import { closeServer, createHttpServer, listen } from "./http-server.ts";
 import { prepareRequest } from "./prepare-request.ts";
 import { requestIdOf } from "./request-id.ts";
+import { RequestRates } from "./request-rates.ts";
 import { aliases, endpointOf, notRouted, routingError } from "./routing.ts";
 import { sendError, sendResult } from "./send-response.ts";
 import { staticPages } from "./static-pages.ts";
@@ -21,6 +22,7 @@ type Handle = (request: IncomingMessage, response: ServerResponse, next: (error?
 interface Gateway extends Service {
   runtime: Runtime;
   server: Server;
+  rates: RequestRates;
   /** The port that was taken: PORT, or any free one when that is 0. */
   httpPort: number;
   /** moleculer-web's handler. */
@@ -86,7 +88,7 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
         async onBeforeCall(this: Gateway, ctx: Context, _route: unknown, request: GatewayRequest) {
           request.endpoint = endpointOf(request);
           request.pathParams = request.$params.params ?? {};
-          const { caller, params } = await prepareRequest(ctx, request.endpoint, request);
+          const { caller, params } = await prepareRequest(ctx, request.endpoint, request, this.rates);
           request.$params = params;
           Object.assign(ctx.meta, { caller });
         },
@@ -113,6 +115,7 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
     },
   },
   created(this: Gateway) {
+    this.rates = new RequestRates(runtimeOf(this).config);
     this.server = createHttpServer(requestListener(this));
   },
   async started(this: Gateway) {

@@ -1,5 +1,5 @@
 // From a request to the call of an action, in the order the answers are promised: too large (413), not signed in (401),
-// not allowed (403), then whatever is wrong with the parameters (422, by the action's own check on its node).
+// too often (429), not allowed (403), then whatever is wrong with the parameters (422, by the action's own check on its node).
 import type { Context } from "moleculer";
 import { assertAccess } from "../shared/access.ts";
 import { Caller, type Principal } from "../shared/caller.ts";
@@ -9,6 +9,7 @@ import { parseQuery } from "../shared/params/query.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
 import { readBody } from "./read-body.ts";
+import type { RequestRates } from "./request-rates.ts";
 
 const bearer = /^Bearer +([\w.~+/=-]+) *$/i;
 const gateway = "api-gateway";
@@ -22,11 +23,13 @@ export async function prepareRequest(
   ctx: Context,
   endpoint: Endpoint,
   request: GatewayRequest,
+  rates: RequestRates,
 ): Promise<Prepared> {
   const bytes = await readBody(request, endpoint.bodyBytesMax);
   const caller = await identify(ctx, endpoint, request);
   // Known from here on, so that a refusal is recorded under the right name.
   request.caller = caller;
+  rates.take(endpoint, caller);
   assertAccess(endpoint.contract.access, caller);
   const read = endpoint.takesBody ? endpoint.readBody(bytes, request.headers["content-type"]) : { body: {} };
   const search = request.url?.indexOf("?") ?? -1;

@@ -6,12 +6,14 @@ import type { Setting } from "./entry.ts";
 import { keySettings } from "./keys.ts";
 import { messengerSettings } from "./messenger.ts";
 import { paymentSettings } from "./payments.ts";
+import { rateSettings } from "./rates.ts";
 import { runtimeSettings } from "./runtime.ts";
 import { webhookSettings } from "./webhooks.ts";
 
 export const settings = {
   ...runtimeSettings,
   ...accountSettings,
+  ...rateSettings,
   ...keySettings,
   ...auditSettings,
   ...cacheSettings,
