@@ -16,6 +16,7 @@ import { closeServer, createHttpServer, listen } from "./http-server.ts";
 import { Load } from "./load.ts";
 import { prepareRequest } from "./prepare-request.ts";
 import { requestIdOf } from "./request-id.ts";
+import { RequestRates } from "./request-rates.ts";
 import { aliases, endpointOf, notRouted, routingError } from "./routing.ts";
 import { sendError, sendResult } from "./send-response.ts";
 import { staticPages } from "./static-pages.ts";
@@ -34,6 +35,7 @@ interface Gateway extends Service {
   connections: Connections;
   load: Load;
   answers: AnswerBudget;
+  rates: RequestRates;
   /** The port that was taken: PORT, or any free one when that is 0. */
   httpPort: number;
   /** moleculer-web's handler. */
@@ -129,7 +131,13 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
         ) {
           request.endpoint = endpointOf(request);
           request.pathParams = request.$params.params ?? {};
-          const { caller, params } = await prepareRequest(ctx, request.endpoint, request, response);
+          const { caller, params } = await prepareRequest(
+            ctx,
+            request.endpoint,
+            request,
+            response,
+            this.rates,
+          );
           request.$params = params;
           Object.assign(ctx.meta, { caller });
         },
@@ -169,6 +177,7 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
   },
   created(this: Gateway) {
     const { config } = runtimeOf(this);
+    this.rates = new RequestRates(config);
     this.load = new Load(config.bodiesBytesMax);
     this.answers = new AnswerBudget(answersBytesMax);
     const { server, connections } = createHttpServer(requestListener(this), {

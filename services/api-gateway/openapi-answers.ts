@@ -70,21 +70,18 @@ const answers: Record<ErrorStatus, Answer> = {
 
 /** What actions open to anyone, or to all who are signed in, decide for themselves; of the others the rules below know enough. */
 const decidedByAction: Partial<Record<ActionName, readonly ErrorStatus[]>> = {
-  "auth.login": [401, 403, 429],
-  "accounts.register": [403, 404, 409, 429],
+  "auth.login": [401, 403],
+  "accounts.register": [403, 404, 409],
   "accounts.verify_email": [400],
   "accounts.reset_password": [400],
-  "accounts.resend_verification": [429],
-  "accounts.request_reset": [429],
   "departments.list_public": [404],
-  "messenger.link": [400, 409, 429],
+  "messenger.link": [400, 409],
   "messenger.subscribe": [403, 409],
   "messenger.take_update": [400, 403, 404],
   "payments.take_card": [400, 409, 422],
   "payments.take_wallet": [400, 409],
   "patients.create": [403, 409],
   "patients.update": [403, 409],
-  "webhooks.test": [429],
 };
 
 /** @returns ascending, each once */
@@ -99,6 +96,7 @@ export function errorStatusesOf({ action, method }: Route, contract: ActionContr
     [409, byRole && method !== "GET"],
     [413, body !== undefined],
     [422, takesParameters && rawBody === undefined],
+    [429, true],
     [503, true],
   ];
   const ruled = rules.filter(([, applies]) => applies).map(([status]) => status);

@@ -1,6 +1,6 @@
 // From a request to the call of an action, in the order the answers are promised: declared too large (413), not signed in
-// (401), not allowed (403), and only then the body is let in: too large after all (413), then whatever is wrong with the
-// parameters (422, by the action's own check on its node).
+// (401), too often (429), not allowed (403), and only then the body is let in: too large after all (413), then whatever is
+// wrong with the parameters (422, by the action's own check on its node).
 import type { ServerResponse } from "node:http";
 import type { Context } from "moleculer";
 import { assertAccess } from "../shared/access.ts";
@@ -11,6 +11,7 @@ import { parseQuery } from "../shared/params/query.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
 import { assertDeclaredFits, expectBody, readBody } from "./read-body.ts";
+import type { RequestRates } from "./request-rates.ts";
 
 const bearer = /^Bearer +([\w.~+/=-]+) *$/i;
 const gateway = "api-gateway";
@@ -25,6 +26,7 @@ export async function prepareRequest(
   endpoint: Endpoint,
   request: GatewayRequest,
   response: ServerResponse,
+  rates: RequestRates,
 ): Promise<Prepared> {
   const { held } = request;
   // Without a place the request was refused before.
@@ -40,6 +42,7 @@ export async function prepareRequest(
   const caller = await identify(ctx, request, token);
   // Known from here on, so that a refusal is recorded under the right name.
   request.caller = caller;
+  rates.take(endpoint, caller);
   assertAccess(endpoint.contract.access, caller);
   const read = endpoint.takesBody
     ? endpoint.readBody(await readBody(request, response, bound), request.headers["content-type"])

@@ -1,6 +1,7 @@
 // Reading and proving the audit log. Writing it needs no action: every change writes its own entries in its transaction.
 import { allow, onlyServices } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { weights } from "../shared/limits/weights.ts";
 import { custom, nullable, optional } from "../shared/params/modifiers.ts";
 import { json, object, timestamp } from "../shared/params/results.ts";
 import { dateOrTime, flag, id, integer, listOf, oneOf, text } from "../shared/params/rules.ts";
@@ -80,6 +81,7 @@ export const auditContract = {
       "Lists audit entries, newest first; `action` is exact or `user.*`, a bare `to_date` includes its day.",
     audits: "audit.list",
     access: allow("superadmin", "admin"),
+    weight: weights.list,
     query: {
       tenant_id: optional(nullable(id())),
       action: optional(nullable(custom(text({ max: 100, trim: true }), actionFilterFault))),
@@ -96,6 +98,7 @@ export const auditContract = {
       "Recomputes the hash chain of a tenant from its first entry to its head, goes on behind what is wrong, and compares it with the signed checkpoints.",
     audits: "audit.verify",
     access: allow("superadmin", "admin"),
+    weight: weights.heavy,
     query: { tenant_id: optional(nullable(id())) },
     result: object(
       {

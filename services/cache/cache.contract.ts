@@ -1,6 +1,7 @@
 // What the cache offers: values to the patients service, counts and care to administrators.
 import { allow, onlyServices } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { weights } from "../shared/limits/weights.ts";
 import { nullable, optional } from "../shared/params/modifiers.ts";
 import { decimal, object } from "../shared/params/results.ts";
 import { flag, id, integer, listOf, oneOf, text } from "../shared/params/rules.ts";
@@ -53,12 +54,14 @@ export const cacheContract = {
       "What the cache holds and how it does, summed over its nodes; a tenant's administrator sees the tenant's part.",
     audits: "cache.stats",
     access: administrators,
+    weight: weights.survey,
     result: object({ ...held, hit_rate: decimal(), evictions: count, nodes: count }, { name: "CacheStats" }),
   },
   "cache.cleanup": {
     summary: "Removes what has expired.",
     audits: "cache.cleanup",
     access: administrators,
+    weight: weights.survey,
     result: object(cleaned, { name: "CacheCleanup" }),
   },
   "cache.invalidate": {
@@ -66,6 +69,7 @@ export const cacheContract = {
       "Removes one patient's values, or all that the caller reaches: exactly one of `patient_id` and `all`.",
     audits: "cache.invalidate",
     access: administrators,
+    weight: weights.survey,
     body: { patient_id: optional(nullable(id())), all: optional(nullable(flag())) },
     result: object({ invalidated: count }, { name: "CacheInvalidation" }),
   },
@@ -74,6 +78,7 @@ export const cacheContract = {
       "Loads patients into the cache ahead of their first reading; unknown and foreign ids are skipped.",
     audits: "cache.warmup",
     access: administrators,
+    weight: weights.bulk,
     body: { patient_ids: listOf(id(), { max: warmedMax }) },
     result: object({ warmed: count, skipped: count }, { name: "CacheWarmup" }),
   },

@@ -1,6 +1,7 @@
 // What the crypto service offers: keys to the services that seal, the rotation of keys to superadmins.
 import { allow, onlyServices } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { weights } from "../shared/limits/weights.ts";
 import { nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
 import { id, integer, listOf, oneOf, pathId, secretText, text } from "../shared/params/rules.ts";
@@ -22,6 +23,7 @@ export const cryptoContract = {
       "Starts to use a new master key: effective at once, everything sealed is sealed anew in the background.",
     audits: "encryption.rotate",
     access: allow("superadmin"),
+    weight: weights.heavy,
     body: { new_key: secretText({ min: 1, max: 200, description: "32 bytes as base64, base64url or hex" }) },
     result: object(progress, { name: "RotationStarted" }),
   },

@@ -1,6 +1,7 @@
 // The administrators' health report.
 import { allow } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { weights } from "../shared/limits/weights.ts";
 import { nullable } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
 import { flag, integer, oneOf, text } from "../shared/params/rules.ts";
@@ -12,6 +13,7 @@ export const healthContract = {
     summary: "How the service is, with counts of the caller's tenant (of all tenants for a superadmin).",
     audits: "health.report",
     access: allow("superadmin", "admin"),
+    weight: weights.survey,
     result: object(
       {
         status: oneOf(["ok", "degraded", "down"]),

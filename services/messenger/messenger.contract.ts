@@ -1,6 +1,7 @@
 // What the messenger service offers: linking the caller's own account with a chat, and what the chat is told.
 import { anyone, onlyServices, signedIn } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { weights } from "../shared/limits/weights.ts";
 import { eventKinds } from "../shared/event-kinds.ts";
 import { inHeader, nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
@@ -41,6 +42,7 @@ export const messengerContract = {
     summary: "Unlinks the caller's chat; also fine when there is none.",
     audits: "messenger.unlink",
     access: signedIn,
+    weight: weights.setting,
     result: statusShape,
   },
   "messenger.status": {
@@ -54,6 +56,7 @@ export const messengerContract = {
       "Replaces the kinds of events the caller's chat is told of; `*` stands for all that the caller's role may see.",
     audits: "messenger.subscribe",
     access: signedIn,
+    weight: weights.setting,
     body: { events: listOf(oneOf([...eventKinds, "*"]), { max: subscribedMax }) },
     result: statusShape,
   },

@@ -1,6 +1,7 @@
 // Patients and what is written about them. Everybody signed in may call; whose patients they see, the action decides.
 import { allow, onlyServices, signedIn } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { weights } from "../shared/limits/weights.ts";
 import { custom, nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
 import { dateOrTime, id, idMax, integer, listOf, oneOf, pathId, text } from "../shared/params/rules.ts";
@@ -88,6 +89,7 @@ export const patientsContract = {
       "Lists the patients the caller sees; `search` finds the beginning of a record number, a whole name or a whole phone number.",
     audits: "patient.list",
     access: signedIn,
+    weight: weights.list,
     query: { ...paging, ...searching, ...sorting(patientSorts, "id", "asc") },
     result: pageOf("PatientPage", listedPatientShape),
   },

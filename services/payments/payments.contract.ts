@@ -1,6 +1,7 @@
 // What the payments service offers: the providers' notifications come in, administrators look at what became of them.
 import { allow, anyone } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { weights } from "../shared/limits/weights.ts";
 import { emptyIsNull, inHeader, nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
 import { flag, id, integer, oneOf, text } from "../shared/params/rules.ts";
@@ -94,6 +95,7 @@ export const paymentsContract = {
     summary: "Lists payments, the latest first.",
     audits: "payment.list",
     access: allow("superadmin", "admin"),
+    weight: weights.list,
     query: {
       tenant_id: optional(nullable(id())),
       ...paging,

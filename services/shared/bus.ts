@@ -19,6 +19,8 @@ export interface ActionContract extends Places {
   /** One sentence for the API's documentation. */
   readonly summary: string;
   readonly result?: AnyRule;
+  /** How many requests of the caller's rate a call counts for; 1 unless it is stated. */
+  readonly weight?: number;
   /** Set: the action takes the body as it was sent, for who signs bytes. See raw-body.ts. */
   readonly rawBody?: RawBody;
 }

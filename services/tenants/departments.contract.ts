@@ -1,6 +1,7 @@
 // Departments of a tenant and their head doctors.
 import { allow, anyone } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { weights } from "../shared/limits/weights.ts";
 import { nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
 import { id, integer, listOf, pathId, text } from "../shared/params/rules.ts";
@@ -30,6 +31,7 @@ export const departmentsContract = {
     summary: "Lists departments, page by page.",
     audits: "department.list",
     access: allow("superadmin", "admin", "head_doctor"),
+    weight: weights.list,
     query: {
       tenant_id: optional(nullable(id())),
       ...paging,

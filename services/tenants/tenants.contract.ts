@@ -1,6 +1,7 @@
 // Tenants: their administration, the public listing, and how other services find one.
 import { allow, anyone, onlyServices } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { weights } from "../shared/limits/weights.ts";
 import { custom, nullable, optional, withDefault } from "../shared/params/modifiers.ts";
 import { json, object, timestamp } from "../shared/params/results.ts";
 import { dictionary, flag, integer, listOf, oneOf, pathId, text } from "../shared/params/rules.ts";
@@ -30,6 +31,7 @@ export const tenantsContract = {
     summary: "All tenants; an administrator sees only their own.",
     audits: "tenant.list",
     access: allow("superadmin", "admin"),
+    weight: weights.list,
     result: listOf(tenantShape),
   },
   "tenants.create": {
@@ -68,6 +70,7 @@ export const tenantsContract = {
     summary: "Active tenants, for choosing one when signing in or registering.",
     audits: "tenant.list_public",
     access: anyone,
+    weight: weights.list,
     result: listOf(object({ id: integer(), name: text(), subdomain: text() }, { name: "PublicTenant" })),
   },
   "tenants.find": {

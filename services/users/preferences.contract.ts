@@ -1,6 +1,7 @@
 // Each user's own preferences.
 import { signedIn } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { weights } from "../shared/limits/weights.ts";
 import { nullable, optional } from "../shared/params/modifiers.ts";
 import { json, object, timestamp } from "../shared/params/results.ts";
 import { dictionary, oneOf } from "../shared/params/rules.ts";
@@ -24,6 +25,7 @@ export const preferencesContract = {
     summary: "Sets theme and settings; settings are merged at the top level, null removes a key.",
     audits: "preferences.update",
     access: signedIn,
+    weight: weights.setting,
     body: { theme: optional(oneOf(themes)), settings: optional(settings) },
     result,
   },
@@ -31,6 +33,7 @@ export const preferencesContract = {
     summary: "Sets the theme.",
     audits: "preferences.update",
     access: signedIn,
+    weight: weights.setting,
     body: { theme: oneOf(themes) },
     result,
   },

@@ -1,6 +1,7 @@
 // What the users service offers: administration of users, and each user's own profile.
 import { allow, onlyServices, signedIn } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { weights } from "../shared/limits/weights.ts";
 import { nullable, optional, withDefault } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
 import { email, flag, id, integer, oneOf, pathId, secretText, text } from "../shared/params/rules.ts";
@@ -40,6 +41,7 @@ export const usersContract = {
     summary: "Lists users, page by page.",
     audits: "user.list",
     access: allow("superadmin", "admin", "head_doctor"),
+    weight: weights.list,
     query: {
       tenant_id: optional(nullable(id())),
       ...paging,
@@ -54,6 +56,7 @@ export const usersContract = {
     summary: "Creates a user who can sign in at once.",
     audits: "user.create",
     access: administrators,
+    weight: weights.hash,
     body: {
       email: email(),
       password: secretText({ min: 8, max: 128 }),

@@ -1,6 +1,7 @@
 // The log of deliveries and what can be done about it: see what happened, send one again, send all that was missed.
 import { allow } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { weights } from "../shared/limits/weights.ts";
 import { eventKinds } from "../shared/event-kinds.ts";
 import { emptyIsNull, nullable, optional } from "../shared/params/modifiers.ts";
 import { json, object, timestamp } from "../shared/params/results.ts";
@@ -51,6 +52,7 @@ export const deliveriesContract = {
     summary: "Sends one webhook.test now, whether the webhook is active or not, and tells what came of it.",
     audits: "webhook.test",
     access: administrators,
+    weight: weights.outbound,
     path,
     result: testShape,
   },
@@ -58,6 +60,7 @@ export const deliveriesContract = {
     summary: "The log of a webhook's deliveries of the last 90 days, page by page.",
     audits: "webhook.deliveries",
     access: administrators,
+    weight: weights.list,
     path,
     query: {
       ...paging,
@@ -71,6 +74,7 @@ export const deliveriesContract = {
     summary: "Sends a delivery again, under the same id, whatever became of it.",
     audits: "webhook.resend",
     access: administrators,
+    weight: weights.outbound,
     path: { ...path, delivery_id: text({ max: 200 }) },
     result: deliveryShape,
   },
@@ -79,6 +83,7 @@ export const deliveriesContract = {
       "Sends again all that failed or was canceled since then, and what happened while the webhook was off.",
     audits: "webhook.recover",
     access: administrators,
+    weight: weights.heavy,
     path,
     body: { since: dateOrTime() },
     result: object({ webhook_id: integer(), since: timestamp() }, { name: "Recovery" }),

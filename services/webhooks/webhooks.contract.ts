@@ -1,6 +1,7 @@
 // What the webhooks service offers: registering where events of one's own tenant are told.
 import { allow } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { weights } from "../shared/limits/weights.ts";
 import { eventKinds } from "../shared/event-kinds.ts";
 import { custom, nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
@@ -62,6 +63,7 @@ export const webhooksContract = {
       "Registers an address that is told of events; deliveries are signed by the Standard Webhooks scheme.",
     audits: "webhook.register",
     access: administrators,
+    weight: weights.outbound,
     body: { url: address, events, secret },
     result: registeredShape,
   },
@@ -70,6 +72,7 @@ export const webhooksContract = {
       "Changes a webhook. A new secret signs at once, the old one beside it for 24 hours; activating forgets past failures.",
     audits: "webhook.update",
     access: administrators,
+    weight: weights.outbound,
     path,
     body: { url: optional(address), events: optional(events), is_active: optional(flag()), secret },
     result: webhookShape,
@@ -78,6 +81,7 @@ export const webhooksContract = {
     summary: "Deletes a webhook, its secret and what was on its way to it.",
     audits: "webhook.delete",
     access: administrators,
+    weight: weights.outbound,
     path,
   },
   "webhooks.event_types": {

@@ -111,6 +111,7 @@ describe("every route", () => {
     const content = operation.responses[route.status]?.content;
     expect(content === undefined).toBe(route.status === 204);
     if (!isOpen) expect(statuses).toContain(401);
+    expect(statuses).toContain(429);
     const inPath = (operation.parameters ?? []).filter((each) => each.in === "path");
     expect(inPath.map(({ name }) => `{${name}}`)).toEqual(route.path.match(/\{\w+\}/g) ?? []);
     expect(operation.requestBody?.required).toBe(contract.body === undefined ? undefined : true);
@@ -133,25 +134,25 @@ describe("the answers of", () => {
   it.each([
     ["POST", "/api/auth/login", [200, 401, 403, 413, 422, 429, 503]],
     ["POST", "/api/auth/register", [201, 403, 404, 409, 413, 422, 429, 503]],
-    ["POST", "/api/auth/verify-email", [200, 400, 422, 503]],
-    ["GET", "/api/auth/tenants", [200, 503]],
-    ["GET", "/api/users/me", [200, 401, 503]],
-    ["POST", "/api/auth/logout", [204, 401, 503]],
-    ["GET", "/api/admin/audit", [200, 401, 403, 422, 503]],
-    ["PUT", "/api/admin/tenants/{tenant_id}", [200, 401, 403, 404, 409, 413, 422, 503]],
-    ["DELETE", "/api/admin/users/{user_id}", [204, 401, 403, 404, 409, 422, 503]],
-    ["GET", "/api/patients", [200, 401, 422, 503]],
-    ["POST", "/api/patients", [201, 401, 403, 409, 413, 422, 503]],
-    ["PUT", "/api/patients/{patient_id}", [200, 401, 403, 404, 409, 413, 422, 503]],
-    ["DELETE", "/api/patients/{patient_id}", [204, 401, 404, 422, 503]],
-    ["POST", "/webhooks/card-provider", [200, 400, 409, 413, 422, 503]],
-    ["POST", "/webhooks/wallet-provider", [200, 400, 409, 413, 503]],
-    ["GET", "/api/admin/payments", [200, 401, 403, 422, 503]],
+    ["POST", "/api/auth/verify-email", [200, 400, 422, 429, 503]],
+    ["GET", "/api/auth/tenants", [200, 429, 503]],
+    ["GET", "/api/users/me", [200, 401, 429, 503]],
+    ["POST", "/api/auth/logout", [204, 401, 429, 503]],
+    ["GET", "/api/admin/audit", [200, 401, 403, 422, 429, 503]],
+    ["PUT", "/api/admin/tenants/{tenant_id}", [200, 401, 403, 404, 409, 413, 422, 429, 503]],
+    ["DELETE", "/api/admin/users/{user_id}", [204, 401, 403, 404, 409, 422, 429, 503]],
+    ["GET", "/api/patients", [200, 401, 422, 429, 503]],
+    ["POST", "/api/patients", [201, 401, 403, 409, 413, 422, 429, 503]],
+    ["PUT", "/api/patients/{patient_id}", [200, 401, 403, 404, 409, 413, 422, 429, 503]],
+    ["DELETE", "/api/patients/{patient_id}", [204, 401, 404, 422, 429, 503]],
+    ["POST", "/webhooks/card-provider", [200, 400, 409, 413, 422, 429, 503]],
+    ["POST", "/webhooks/wallet-provider", [200, 400, 409, 413, 429, 503]],
+    ["GET", "/api/admin/payments", [200, 401, 403, 422, 429, 503]],
     ["POST", "/api/webhooks/{webhook_id}/test", [200, 401, 403, 404, 409, 422, 429, 503]],
     ["POST", "/api/messenger/link", [200, 400, 401, 409, 413, 422, 429, 503]],
-    ["DELETE", "/api/messenger/link", [200, 401, 503]],
-    ["POST", "/api/messenger/subscribe", [200, 401, 403, 409, 413, 422, 503]],
-    ["POST", "/webhooks/telegram", [200, 400, 403, 404, 413, 503]],
+    ["DELETE", "/api/messenger/link", [200, 401, 429, 503]],
+    ["POST", "/api/messenger/subscribe", [200, 401, 403, 409, 413, 422, 429, 503]],
+    ["POST", "/webhooks/telegram", [200, 400, 403, 404, 413, 429, 503]],
   ])("%s %s", (method, path, statuses) => {
     expect(Object.keys(operationOf(method, path).responses).map(Number)).toEqual(statuses);
   });

@@ -7,6 +7,7 @@ import { httpSettings } from "./http.ts";
 import { keySettings } from "./keys.ts";
 import { messengerSettings } from "./messenger.ts";
 import { paymentSettings } from "./payments.ts";
+import { rateSettings } from "./rates.ts";
 import { runtimeSettings } from "./runtime.ts";
 import { webhookSettings } from "./webhooks.ts";
 
@@ -14,6 +15,7 @@ export const settings = {
   ...runtimeSettings,
   ...httpSettings,
   ...accountSettings,
+  ...rateSettings,
   ...keySettings,
   ...auditSettings,
   ...cacheSettings,

@@ -1,0 +1,32 @@
+/** Settings of how often one may call, whatever is called. The rates of single operations stand with them. */
+import { setting } from "./entry.ts";
+import { wholeNumber } from "./readers.ts";
+
+const perMinute = wholeNumber(1, 100_000_000);
+
+export const rateSettings = {
+  requestsPerMinute: setting(
+    "RATE_REQUESTS_PER_MINUTE",
+    perMinute,
+    "6000",
+    "Requests of one user at one gateway; some operations count for more than one",
+  ),
+  tenantRequestsPerMinute: setting(
+    "RATE_TENANT_REQUESTS_PER_MINUTE",
+    perMinute,
+    "60000",
+    "Requests of all users of a tenant at one gateway",
+  ),
+  anonymousPerMinute: setting(
+    "RATE_ANONYMOUS_PER_MINUTE",
+    perMinute,
+    "600",
+    "Requests per address at one gateway to what needs no token",
+  ),
+  notificationsPerMinute: setting(
+    "RATE_NOTIFICATIONS_PER_MINUTE",
+    perMinute,
+    "6000",
+    "Notifications per address at one gateway, of payments and of the messenger",
+  ),
+};
