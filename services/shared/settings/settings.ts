@@ -2,6 +2,7 @@
 import { accountSettings } from "./accounts.ts";
 import { auditSettings } from "./audit.ts";
 import { cacheSettings } from "./cache.ts";
+import { databaseSettings } from "./database.ts";
 import type { Setting } from "./entry.ts";
 import { keySettings } from "./keys.ts";
 import { messengerSettings } from "./messenger.ts";
@@ -11,6 +12,7 @@ import { webhookSettings } from "./webhooks.ts";
 
 export const settings = {
   ...runtimeSettings,
+  ...databaseSettings,
   ...accountSettings,
   ...keySettings,
   ...auditSettings,
