@@ -85,8 +85,7 @@ async function enqueueOnce(
 ): Promise<void> {
   try {
     await service.runtime.database.pool.query(
-      `select graphile_worker.add_job($1, job_key := $2, job_key_mode := 'unsafe_dedupe', max_attempts := $3,
-         queue_name := $4)`,
+      `select add_task($1, job_key := $2, job_key_mode := 'unsafe_dedupe', max_attempts := $3, queue_name := $4)`,
       [task, `${task}:${occurrence}`, attemptsMax, queue],
     );
   } catch (error) {

@@ -30,7 +30,8 @@ async function rewrap(env: NodeJS.ProcessEnv): Promise<void> {
     const kept = directory === undefined ? {} : await loadOrCreateSecrets(directory.path, names);
     const secrets = { old: bootSecret ?? kept.boot ?? "", fresh: newBootSecret ?? kept[nextBootName] ?? "" };
     const ownerUrl = databaseUrl ?? (await embeddedUrl(directory?.path ?? "", kept.postgres ?? "", closing));
-    const count = await underNewSecret(ownerUrl, secrets);
+    const logins = { kinds: config.databaseLogins, passwords: config.databasePasswords };
+    const count = await underNewSecret(ownerUrl, secrets, logins);
     if (directory !== undefined && bootSecret === undefined)
       await replaceSecret(directory.path, "boot", nextBootName);
     const next =

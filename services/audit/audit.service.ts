@@ -50,9 +50,9 @@ function everyMinutes({ auditCheckpointMinutes: minutes }: Config): string {
 }
 
 /** How old the newest checkpoint is, and whether the last proofs found anything, for who watches. */
-function watchProofs({ metrics, database }: Runtime): void {
+function watchProofs({ metrics, database: db }: Runtime): void {
   const watch = (name: string, help: string, column: "signed" | "ok") =>
-    metrics?.watch(name, help, async () => (await readProofs(database))[column]);
+    metrics?.watch(name, help, async () => (await readProofs(db))[column]);
   watch(
     "records_audit_checkpoint_timestamp_seconds",
     "When the audit log was last signed, since 1970",

@@ -6,7 +6,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { Refused } from "./settings/readers.ts";
 import { faultsBetween } from "./settings/rules.ts";
-import type { Setting } from "./settings/entry.ts";
+import { familyMark, type Setting } from "./settings/entry.ts";
 import { type Config, settings } from "./settings/settings.ts";
 
 const secretFileBytesMax = 65_536;
@@ -69,17 +69,47 @@ const quoted = (text: string) => JSON.stringify(text.length > 60 ? `${text.slice
 function givenTexts(env: NodeJS.ProcessEnv, faults: string[]): Map<string, string> {
   const given = new Map<string, string>();
   for (const { name, secret } of byName.values()) {
-    const direct = env[name];
-    if (isSet(direct)) given.set(name, direct.trim());
-    const file = secret ? env[`${name}_FILE`] : undefined;
-    if (!isSet(file)) continue;
-    if (given.has(name)) faults.push(`${name} and ${name}_FILE are both set; one is enough.`);
-    else readSecretFile(name, file, given, faults);
+    if (name.endsWith(familyMark)) {
+      const members = membersOf(name, env, faults);
+      if (members.size > 0) given.set(name, JSON.stringify(Object.fromEntries(members)));
+    } else {
+      const text = givenText(name, secret, env, faults);
+      if (text !== undefined) given.set(name, text);
+    }
   }
   return given;
 }
 
-function readSecretFile(name: string, path: string, given: Map<string, string>, faults: string[]): void {
+/** By what each member's name has for the mark, in lower case. */
+function membersOf(family: string, env: NodeJS.ProcessEnv, faults: string[]): Map<string, string> {
+  const beginning = family.slice(0, -familyMark.length);
+  const members = new Map<string, string>();
+  for (const variable of Object.keys(env)) {
+    const kind = variable.startsWith(beginning)
+      ? /^([A-Z0-9]{1,50})(?:_FILE)?$/.exec(variable.slice(beginning.length))?.[1]
+      : undefined;
+    if (kind === undefined || members.has(kind.toLowerCase())) continue;
+    const text = givenText(`${beginning}${kind}`, true, env, faults);
+    if (text !== undefined) members.set(kind.toLowerCase(), text);
+  }
+  return members;
+}
+
+function givenText(
+  name: string,
+  secret: boolean,
+  env: NodeJS.ProcessEnv,
+  faults: string[],
+): string | undefined {
+  const direct = env[name];
+  const file = secret ? env[`${name}_FILE`] : undefined;
+  if (!isSet(file)) return isSet(direct) ? direct.trim() : undefined;
+  if (!isSet(direct)) return readSecretFile(name, file, faults);
+  faults.push(`${name} and ${name}_FILE are both set; one is enough.`);
+  return direct.trim();
+}
+
+function readSecretFile(name: string, path: string, faults: string[]): string | undefined {
   try {
     // A device or a pipe would block or never end, so only plain files are read.
     const stat = statSync(path);
@@ -87,9 +117,10 @@ function readSecretFile(name: string, path: string, given: Map<string, string>, 
     const text = fault === undefined ? readFileSync(path, "utf8").trim() : "";
     if (fault !== undefined) faults.push(`${name}_FILE names ${quoted(path)}, which is ${fault}.`);
     else if (text === "") faults.push(`${name}_FILE names ${quoted(path)}, which is empty.`);
-    else given.set(name, text);
+    else return text;
   } catch (error) {
     const code = typeof error === "object" && error && "code" in error ? String(error.code) : "unknown error";
     faults.push(`${name}_FILE names ${quoted(path)}, which cannot be read (${code}).`);
   }
+  return undefined;
 }

@@ -10,6 +10,7 @@ import { completeLogin } from "./database/application-login.ts";
 import { connect } from "./database/connect.ts";
 import type { Database } from "./database/database.ts";
 import { assertTenancyWall } from "./database/guard.ts";
+import { assertLoginFits, servicesWithRights } from "./database/guard-login.ts";
 import { ensureDatabase, provision } from "./database/provision.ts";
 import { assertSchemaCurrent } from "./database/schema-age.ts";
 import { type DataDirectory, openDataDirectory } from "./embedded/data-directory.ts";
@@ -102,6 +103,7 @@ export class Runtime {
     const connected = await connect({ url, poolMax: config.databasePoolMax, entities, statementTimeoutMs });
     this.#closing.push(() => connected.close());
     await assertTenancyWall(connected.database);
+    await this.#assertLogin(connected.database);
     this.#database = connected.database;
     this.#connectedTo = url;
     this.#closing.push(() => this.hasher.close());
@@ -116,6 +118,16 @@ export class Runtime {
       }
     })();
     return this.#closed;
+  }
+
+  /** In development a login that may too much is only said in the log: one need not make a login for each combination. */
+  async #assertLogin(database: Database): Promise<void> {
+    const { services, production } = this.config;
+    const { excess } = await assertLoginFits(database, servicesWithRights(services));
+    if (excess === undefined) return;
+    if (production)
+      throw new StartError(`${excess} DATABASE_LOGINS can name one for ${services?.join(", ")}.`);
+    this.log.warn(excess);
   }
 
   async #own(opening: Promise<DataDirectory>): Promise<DataDirectory> {
@@ -135,12 +147,17 @@ export class Runtime {
       directory === undefined || config.bootSecret !== undefined
         ? undefined
         : await readSecret(directory.path, nextBootName);
+    const { services, databaseLogins: kinds, databasePasswords: passwords } = config;
+    const logins = { kinds, passwords };
+    const prepare = (ownerUrl: string) => provision({ ownerUrl, bootSecret, nextBootSecret, logins });
     if (config.databaseUrl !== undefined) {
-      const url = await provision({ ownerUrl: config.databaseUrl, bootSecret, nextBootSecret });
-      return config.databaseAppUrl === undefined ? url : completeLogin(config.databaseAppUrl, bootSecret);
+      const provisioned = await prepare(config.databaseUrl);
+      return config.databaseAppUrl === undefined
+        ? provisioned.urlFor(services)
+        : completeLogin(config.databaseAppUrl, logins, bootSecret, services);
     }
     if (config.databaseAppUrl !== undefined) {
-      const url = completeLogin(config.databaseAppUrl, bootSecret);
+      const url = completeLogin(config.databaseAppUrl, logins, bootSecret, services);
       await assertSchemaCurrent(url);
       return url;
     }
@@ -148,7 +165,7 @@ export class Runtime {
       throw new Error("the embedded database has no directory");
     const server = await this.#startEmbedded(directory, password, onFailure);
     await ensureDatabase(server.url("postgres"), embeddedDatabase);
-    return provision({ ownerUrl: server.url(embeddedDatabase), bootSecret, nextBootSecret });
+    return (await prepare(server.url(embeddedDatabase))).urlFor(services);
   }
 
   async #startEmbedded(

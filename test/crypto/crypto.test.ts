@@ -137,15 +137,13 @@ describe("the master key", () => {
 
     // With a login of its own a process comes as far as the keyring, and no further.
     const login = new URL(DATABASE_URL.replace("@/", "@socket.invalid/"));
-    await rowsOf("create role stranger login password 'its-own-password'");
-    await rowsOf("grant records_app to stranger with inherit true, set false");
-    await rowsOf("grant records_platform to stranger with inherit false, set true");
-    login.username = "stranger";
+    await rowsOf("alter role records_crypto password 'its-own-password'");
+    login.username = "records_crypto";
     login.password = "its-own-password";
     const DATABASE_APP_URL = login.href.replace("@socket.invalid/", "@/");
     const client = await openClient(DATABASE_APP_URL, "DATABASE_APP_URL");
     await client.end();
-    const wrong = runProcess({ ...rest, DATABASE_APP_URL, BOOT_SECRET });
+    const wrong = runProcess({ ...rest, SERVICES: "crypto", DATABASE_APP_URL, BOOT_SECRET });
     expect(await wrong.exited).toBe(1);
     expect(wrong.output()).toMatch(/BOOT_SECRET is not the one/);
     expect(wrong.output()).not.toMatch(/ready/);

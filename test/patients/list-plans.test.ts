@@ -72,7 +72,7 @@ async function nodesOf(tenantId: number, asked: object, departmentId: number | n
   });
   try {
     await owner.query("begin; set local plan_cache_mode = force_custom_plan");
-    await owner.query("set local role records_app");
+    await owner.query("set local role records_login");
     await owner.query("select set_config('app.tenant_id', $1, true)", [String(tenantId)]);
     await owner.query(`prepare listed as ${text}`);
     const { rows } = await owner.query(

@@ -1,4 +1,5 @@
 // The service in several processes: NATS, one PostgreSQL, gateways that have no database, and processes of services.
+import { type Kinds, startKinds } from "./logins.ts";
 import { type NatsServer, startNats } from "./nats.ts";
 import {
   addressOf,
@@ -30,6 +31,8 @@ export interface Cluster {
   settings: Record<string, string>;
   /** All services but the gateway, in one process. */
   startServices(settings?: Record<string, string>): Promise<RunningProcess>;
+  /** One process for each kind, each with a login of its own. */
+  startApart(kinds: Kinds): Promise<RunningProcess[]>;
   /** A process with the gateway alone; answers once it knows the services. */
   startGateway(settings?: Record<string, string>): Promise<Gateway>;
   stop(): Promise<void>;
@@ -51,6 +54,12 @@ export async function startCluster(): Promise<Cluster> {
     async startServices(more = {}) {
       const running = run({ ...settings, SERVICES: serviceFolders, ...more });
       await running.printed(/Records service is ready/);
+      return running;
+    },
+    async startApart(kinds) {
+      const { DATABASE_URL: _owners, ...env } = settings;
+      const running = await startKinds(database, kinds, env);
+      started.push(...running);
       return running;
     },
     async startGateway(more = {}) {

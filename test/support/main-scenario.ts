@@ -1,7 +1,7 @@
 // The main scenario of the API on a fresh demo installation, against any base URL. It answers what was answered, with
 // moments and random values replaced by their kind, so that two ways of running the service can be compared whole.
 import { expect } from "@jest/globals";
-import { type Answer, callApi, type CallOptions, demoPassword, people } from "./service.ts";
+import { type Answer, callApi, type CallOptions, demoPassword, eventually, people } from "./service.ts";
 
 export interface Step {
   call: string;
@@ -68,6 +68,13 @@ class Run {
       body: normalized(answer.body),
     });
     return answer;
+  }
+
+  /** Mails are jobs: their entries come when they come, and would stand in another place each time. */
+  async mailsRecorded(as: Person, action: string, count: number): Promise<void> {
+    const token = this.#tokens.get(as) ?? "";
+    const path = `/api/admin/audit?action=${action}`;
+    await eventually(async () => (await callApi(this.#url, "GET", path, { token })).body.total >= count);
   }
 
   async expect(status: number, method: string, path: string, options?: Options): Promise<Answer> {
@@ -188,14 +195,19 @@ async function accounts(run: Run): Promise<void> {
   };
   const there = { subdomain: "demo" };
   await run.expect(201, "POST", "/api/auth/register", { body: { ...body, ...there, department_id: null } });
+  await run.mailsRecorded("admin", "user.send_verification", 1);
   await run.expect(409, "POST", "/api/auth/register", { body: { ...body, ...there } });
   await run.expect(403, "POST", "/api/auth/register", { body: { ...body, ...there, role: "admin" } });
   await run.expect(404, "POST", "/api/auth/register", { body: { ...body, subdomain: "nowhere" } });
   await run.expect(400, "POST", "/api/auth/verify-email?token=wrong");
-  for (const path of ["/api/auth/request-reset", "/api/auth/resend-verification"]) {
+  for (const [path, action, count] of [
+    ["/api/auth/request-reset", "user.send_reset", 1],
+    ["/api/auth/resend-verification", "user.send_verification", 2],
+  ] as const) {
     for (const email of [body.email, "nobody@demo.example"]) {
       await run.expect(202, "POST", path, { body: { email, ...there } });
     }
+    await run.mailsRecorded("admin", action, count);
   }
   await run.expect(400, "POST", "/api/auth/reset-password", {
     body: { token: "wrong", new_password: body.password },

@@ -200,7 +200,8 @@ export interface TestService {
 export async function startService(settings: Record<string, string> = {}): Promise<TestService> {
   const database = await startDatabase();
   const all = { ...testSettings(database), ...settings };
-  const running = runProcess(all);
+  const isApart = process.env["RECORDS_TEST_APART"] === "1";
+  const running = isApart ? await (await import("./apart.ts")).startApart(database, all) : runProcess(all);
   const url = await addressOf(running).catch(async (error: unknown) => {
     await running.stop("SIGKILL");
     await database.stop();

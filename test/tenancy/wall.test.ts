@@ -3,7 +3,15 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import { Caller } from "../../services/shared/caller.ts";
 import { platform } from "../../services/shared/database/scope.ts";
-import { type Filled, fillTenant, openScene, platformTables, type Scene, tenantTables } from "./scene.ts";
+import {
+  type Filled,
+  fillTenant,
+  openScene,
+  openTables,
+  platformTables,
+  type Scene,
+  tenantTables,
+} from "./scene.ts";
 
 let scene: Scene;
 let ours: Filled;
@@ -17,6 +25,7 @@ beforeAll(async () => {
   ours = await fillTenant(scene.owner, "ours");
   theirs = await fillTenant(scene.owner, "theirs");
   tables = await tenantTables(scene.owner);
+  await openTables(scene);
   readable = tables.filter(({ name }) => !platformTables.has(name));
 });
 afterAll(() => scene.stop());
@@ -58,7 +67,7 @@ it("every table with tenant rows forces row-level security, and none of them bel
   for (const { forced, owner } of rows) expect([forced, owner]).toEqual([true, "postgres"]);
 });
 
-it("the login is no superuser, bypasses nothing, makes nothing and inherits the tenant role only", async () => {
+it("the login is no superuser, bypasses nothing, makes nothing and is held to the tenant's policies", async () => {
   const { rows } = await scene.owner.query(
     `select rolsuper or rolbypassrls or rolcreaterole or rolcreatedb or rolreplication as privileged,
        (select array_agg(m.roleid::regrole::text || ' ' || m.inherit_option || ' ' || m.set_option order by 1)
@@ -66,7 +75,7 @@ it("the login is no superuser, bypasses nothing, makes nothing and inherits the 
      from pg_roles r where rolname = 'records_login'`,
   );
   expect(rows).toEqual([
-    { privileged: false, member_of: ["records_app true false", "records_platform false true"] },
+    { privileged: false, member_of: ["records_app true false", "records_login_platform false true"] },
   ]);
 });
 
@@ -126,12 +135,16 @@ describe("a raw connection of the application's login", () => {
     await expect(raw.query(statement)).rejects.toMatchObject({ code: "42501" });
   });
 
-  it.each(["records_app", "records_search", "records_chain", "postgres"])(
-    "cannot take up the role %s",
-    async (role) => {
-      await expect(raw.query(`set role ${role}`)).rejects.toMatchObject({ code: "42501" });
-    },
-  );
+  it.each([
+    "records_app",
+    "records_platform",
+    "records_search",
+    "records_chain",
+    "records_internal",
+    "postgres",
+  ])("cannot take up the role %s", async (role) => {
+    await expect(raw.query(`set role ${role}`)).rejects.toMatchObject({ code: "42501" });
+  });
 
   it("makes no temporary table, and no trigger of the log's", async () => {
     await expect(raw.query("create temp table audit_heads (tenant_id integer)")).rejects.toMatchObject({
@@ -202,14 +215,14 @@ describe("the database module", () => {
     ["a lock of a row", "select id from users where id = $1 for update"],
     [
       "a function that writes",
-      "select append_entries($1, null, '{}', '{test.read}', '{}', '{}', '{ok}', '{null}', '{}', '{}', '{}')",
+      "select append_entries($1, null, '{}', '{patient.read}', '{}', '{}', '{ok}', '{null}', '{}', '{}', '{}')",
     ],
   ])("lets nothing be changed by a reading: %s", async (_what, text) => {
     const { database } = scene.connected;
     const { tenantId } = ours;
     const values = [text.includes("append") ? tenantId : ours.doctorId];
-    // Only a tenant's statements may draw from a sequence.
-    for (const scope of text.includes("nextval") ? [{ tenantId }] : [{ tenantId }, platform])
+    // Only a tenant's statements may draw from a sequence, or record readings.
+    for (const scope of /nextval|append/.test(text) ? [{ tenantId }] : [{ tenantId }, platform])
       await expect(database.read(scope, { text, values })).rejects.toMatchObject({ code: "25006" });
     // The connection it ran on serves the next as before.
     expect(
@@ -257,7 +270,7 @@ describe("temporary tables, where the login may make them", () => {
   const heads = async (tenantId: number) =>
     (await scene.owner.query("select seq, hash from audit_heads where tenant_id = $1", [tenantId])).rows;
   beforeAll(async () => {
-    await allowTemporary("grant temporary on database %I to records_app");
+    await allowTemporary("grant temporary on database %I to records_login");
     raw = new pg.Client({ connectionString: scene.appUrl });
     await raw.connect();
     await raw.query("select set_config('app.tenant_id', $1, false)", [String(ours.tenantId)]);
@@ -276,17 +289,17 @@ describe("temporary tables, where the login may make them", () => {
   });
   afterAll(async () => {
     await raw.end();
-    await allowTemporary("revoke temporary on database %I from records_app");
+    await allowTemporary("revoke temporary on database %I from records_login");
   });
 
   it.each([
     [
       "an entry",
-      "insert into public.audit_entries (tenant_id, action, outcome, changes) values ($1, 'test.direct', 'ok', '{}')",
+      "insert into public.audit_entries (tenant_id, action, outcome, changes) values ($1, 'user.direct', 'ok', '{}')",
     ],
     [
       "a batch of entries",
-      `select append_entries($1, null, array[null::integer], array['test.batch'], array[null], array[null], array['ok'],
+      `select append_entries($1, null, array[null::integer], array['patient.batch'], array[null], array[null], array['ok'],
          array['{}'::json], array[null], array[null], array[null])`,
     ],
   ])("%s is chained to the log's own head all the same", async (_what, text) => {

@@ -44,7 +44,7 @@ async function nodesOf(scope: Scope, filters: object): Promise<Plan[]> {
   const literals = values.map((value) => (typeof value === "string" ? `'${value}'` : String(value)));
   try {
     await owner.query("begin; set local plan_cache_mode = force_generic_plan");
-    await owner.query(`set local role ${scope === "platform" ? "records_platform" : "records_app"}`);
+    await owner.query(`set local role ${scope === "platform" ? "records_login_platform" : "records_login"}`);
     if (scope !== "platform")
       await owner.query("select set_config('app.tenant_id', $1, true)", [String(scope.tenantId)]);
     await owner.query(`prepare listed as ${text}`);

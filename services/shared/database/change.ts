@@ -6,7 +6,7 @@ import type { Kysely } from "kysely";
 import type { Caller } from "../caller.ts";
 import type { EventKind } from "../event-kinds.ts";
 import { runBound } from "./bound-values.ts";
-import { type Scope, sessionOf, type Statement } from "./scope.ts";
+import { platformRole, type Scope, sessionOf, type Statement } from "./scope.ts";
 
 export interface AuditFacts {
   tenantId: number;
@@ -54,13 +54,14 @@ export function runChange<T>(
     const execute = async <Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> =>
       // The caller says what columns its statement answers.
       (await runBound(transaction, { text, values: [...values] })).rows as Row[];
+    if (scope === "platform") await execute(platformRole);
     const result = await work({
       entities: em,
       execute,
       audit: (facts) => void audited.push(facts),
       tell: (facts) => void told.push(facts),
       enqueue: async (task, payload, options) => {
-        await execute("select graphile_worker.add_job($1, payload := $2::json, job_key := $3)", [
+        await execute("select add_task($1, payload := $2::json, job_key := $3)", [
           task,
           JSON.stringify(payload),
           options?.key ?? null,

@@ -1,22 +1,26 @@
-// Makes a database ready for this version: migrations, the job queue's own schema, and the login the services work
+// Makes a database ready for this version: migrations, the job queue's own schema, and the logins the services work
 // as. Runs with the owner's URL under an advisory lock, so that any number of nodes may start together.
 import { MikroORM } from "@mikro-orm/postgresql";
 import { Migrator } from "@mikro-orm/migrations";
-import { runMigrations } from "graphile-worker";
 import pg from "pg";
 import { migrations } from "../../../migrations/all.ts";
 import { StartError } from "../embedded/start-error.ts";
 import { assertBootSecretOpens, opensMasterKeys } from "../sealing/wrapping.ts";
-import { applicationLogin, asApplication } from "./application-login.ts";
+import { asApplication, loginFor, type LoginSettings, passwordOf } from "./application-login.ts";
+import { defaultLogins, type Login } from "./logins.ts";
 import { openClient } from "./open-client.ts";
+import { provisionJobs } from "./provision-jobs.ts";
+import { provisionLogins } from "./provision-logins.ts";
 import { schemaAge } from "./schema-age.ts";
 
 const lockKey = 7_206_512;
 
 export interface ProvisionOptions {
   ownerUrl: string;
-  /** The application login's password is derived from it, so every node knows it and nobody has to set it. */
+  /** The passwords of logins for which none was set are derived from it. */
   bootSecret: string;
+  /** Absent: as they are by default. */
+  logins?: LoginSettings | undefined;
   /** A generated one that is to follow, where the change to it was begun and did not end. */
   nextBootSecret?: string | undefined;
 }
@@ -33,16 +37,31 @@ export async function ensureDatabase(serverUrl: string, database: string): Promi
   }
 }
 
-/** @returns the URL of the application's login, which owns nothing and sees only what the policies allow */
-export async function provision(options: ProvisionOptions): Promise<string> {
-  const owner = await openClient(options.ownerUrl, "DATABASE_URL");
+export interface Provisioned {
+  logins: readonly Login[];
+  /**
+   * The URL of the login for these services (names of folders; undefined: all). It owns nothing, and may what they need.
+   * @throws StartError when there is none
+   */
+  urlFor(services: readonly string[] | undefined): string;
+}
+
+export async function provision(options: ProvisionOptions): Promise<Provisioned> {
+  const { ownerUrl, bootSecret, logins: settings = { kinds: defaultLogins, passwords: {} } } = options;
+  const owner = await openClient(ownerUrl, "DATABASE_URL");
   try {
     await assertFoldsCase(owner);
     await owner.query("select pg_advisory_lock($1)", [lockKey]);
     await assertBootSecret(owner, options);
-    if ((await schemaAge(owner)) === "older") await migrate(options.ownerUrl, await databaseOf(owner));
-    await prepareJobs(owner, options.ownerUrl);
-    return await prepareLogin(owner, options);
+    const database = await databaseOf(owner);
+    if ((await schemaAge(owner)) === "older") await migrate(ownerUrl, database);
+    await provisionJobs(owner, ownerUrl);
+    const logins = await provisionLogins(owner, database, settings, bootSecret);
+    const urlFor = (services: readonly string[] | undefined) => {
+      const { name, kind } = loginFor(logins, services);
+      return asApplication(ownerUrl, { name, password: passwordOf(kind, database, settings, bootSecret) });
+    };
+    return { logins, urlFor };
   } finally {
     await owner.end();
   }
@@ -105,43 +124,4 @@ async function migrate(ownerUrl: string, database: string): Promise<void> {
   } finally {
     await orm.close();
   }
-}
-
-/** graphile-worker shuts its tables to all but their owner by row-level security without policies; jobs hold ids only. */
-async function prepareJobs(owner: pg.Client, ownerUrl: string): Promise<void> {
-  const { rows } = await owner.query(
-    "select exists (select from pg_policies where schemaname = 'graphile_worker' and policyname = 'records') as ready",
-  );
-  if (rows[0].ready === true) return;
-  await runMigrations({ connectionString: ownerUrl, maxPoolSize: 1 });
-  await owner.query(`
-    grant usage on schema graphile_worker to records_app, records_platform;
-    grant select, insert, update, delete on all tables in schema graphile_worker to records_app, records_platform;
-    grant usage, select on all sequences in schema graphile_worker to records_app, records_platform;
-    grant execute on all functions in schema graphile_worker to records_app, records_platform;
-    do $$
-    declare name text;
-    begin
-      for name in select relname from pg_class where relnamespace = 'graphile_worker'::regnamespace and relrowsecurity loop
-        execute format('create policy records on graphile_worker.%I to records_app, records_platform using (true)', name);
-      end loop;
-    end $$;
-  `);
-}
-
-async function prepareLogin(owner: pg.Client, options: ProvisionOptions): Promise<string> {
-  const database = await databaseOf(owner);
-  const login = applicationLogin(database, options.bootSecret);
-  const name = pg.escapeIdentifier(login.name);
-  const exists = await owner.query("select from pg_roles where rolname = $1", [login.name]);
-  if (exists.rowCount === 0) {
-    await owner.query(`create role ${name} login nosuperuser nobypassrls nocreaterole nocreatedb`);
-    await owner.query(`grant records_app to ${name} with inherit true, set false`);
-    await owner.query(`grant records_platform to ${name} with inherit false, set true`);
-  }
-  await owner.query(`alter role ${name} password ${pg.escapeLiteral(login.password)}`);
-  await owner.query(`grant connect on database ${pg.escapeIdentifier(database)} to ${name}`);
-  // So that a process without the owner's login can tell whether it has to wait for a migration.
-  await owner.query("grant select on mikro_orm_migrations to records_app, records_platform");
-  return asApplication(options.ownerUrl, login);
 }

@@ -2,8 +2,10 @@
 import { randomUUID } from "node:crypto";
 import { StartError } from "../embedded/start-error.ts";
 import { opensMasterKeys, unwrapMasterKeyBytes, wrapMasterKey } from "../sealing/wrapping.ts";
+import type { LoginSettings } from "./application-login.ts";
 import { openClient } from "./open-client.ts";
 import { provision } from "./provision.ts";
+import { platformRole } from "./scope.ts";
 
 interface Master {
   version: number;
@@ -20,13 +22,20 @@ export interface BootSecrets {
  * @returns how many keys are under the new secret now
  * @throws StartError when there are none, or neither secret opens them; then nothing was written
  */
-export async function underNewSecret(ownerUrl: string, secrets: BootSecrets): Promise<number> {
+export async function underNewSecret(
+  ownerUrl: string,
+  secrets: BootSecrets,
+  logins?: LoginSettings,
+): Promise<number> {
   const rows = await readMasters(ownerUrl);
   // A run before this one may have come as far as its commit.
   const done = opensMasterKeys(secrets.fresh, rows);
-  if (!done) await wrapAnew(await provision({ ownerUrl, bootSecret: secrets.old }), secrets);
-  // The application's login follows from the secret too.
-  await provision({ ownerUrl, bootSecret: secrets.fresh });
+  if (!done) {
+    const { urlFor } = await provision({ ownerUrl, bootSecret: secrets.old, logins });
+    await wrapAnew(urlFor(["crypto"]), secrets);
+  }
+  // The passwords of logins follow from the secret too.
+  await provision({ ownerUrl, bootSecret: secrets.fresh, logins });
   return rows.length;
 }
 
@@ -47,11 +56,12 @@ async function readMasters(ownerUrl: string): Promise<Master[]> {
   }
 }
 
-/** As the application, with the rights that the crypto service has and no other. */
+/** As the crypto service, with its rights and no other. */
 async function wrapAnew(appUrl: string, secrets: BootSecrets): Promise<void> {
   const client = await openClient(appUrl, "DATABASE_APP_URL");
   try {
-    await client.query("begin; set local role records_platform");
+    await client.query("begin");
+    await client.query(platformRole);
     await client.query("select pg_advisory_xact_lock(hashtext('crypto.master_keys'))");
     const { rows } = await client.query<Master>(
       "select version, wrapped from master_keys where wrapped is not null order by version for update",

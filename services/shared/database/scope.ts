@@ -1,6 +1,6 @@
 // Whose rows a statement may see. Every statement of the service runs in a scope; row-level security enforces it
-// beneath. A tenant scope sees one tenant; the platform scope takes up the role `records_platform` and sees all: it is
-// for signing in (the tenant is not known yet), superadmins, schedules and start-up, and always spelled out.
+// beneath. A tenant scope sees one tenant; the platform scope takes up the login's own role for it (`<login>_platform`) and
+// sees all: it is for signing in (the tenant is not known yet), superadmins, schedules and start-up, and always spelled out.
 import pg from "pg";
 
 export type Scope = { readonly tenantId: number } | "platform";
@@ -12,6 +12,10 @@ export type Purpose = "read" | "write";
 
 const settings = "set_config('plan_cache_mode', $1, true), set_config('transaction_read_only', $2, true)";
 
+const takePlatformRole = "set_config('role', session_user || '_platform', true)";
+/** The platform's scope, inside a transaction of MikroORM's or of one's own. */
+export const platformRole = `select ${takePlatformRole}`;
+
 /**
  * Prepared once per connection (see connect.ts); all is local to the transaction they run in. They also say how the
  * statement after them is planned: left to itself PostgreSQL takes a list's unknown limit for a reason to plan it anew
@@ -21,20 +25,18 @@ export const scopeStatements = {
   tenant: { name: "scope_tenant", text: `select ${settings}, set_config('app.tenant_id', $3, true)` },
   platform: {
     name: "scope_platform",
-    text: `select ${settings}, set_config('role', 'records_platform', true)`,
+    text: `select ${settings}, ${takePlatformRole}`,
   },
   platformByIndex: {
     name: "scope_platform_by_index",
-    text: `select ${settings}, set_config('role', 'records_platform', true), set_config('enable_seqscan', 'off', true),
+    text: `select ${settings}, ${takePlatformRole}, set_config('enable_seqscan', 'off', true),
       set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`,
   },
 } as const;
 
-/** The same for MikroORM's own transactions. */
-export function sessionOf(scope: Scope): { variables: Record<string, string>; role?: string } {
-  return scope === "platform"
-    ? { variables: { "app.tenant_id": "" }, role: "records_platform" }
-    : { variables: { "app.tenant_id": String(scope.tenantId) } };
+/** The same for MikroORM's own transactions, but for the role: it is taken up by a statement, as it follows from the login. */
+export function sessionOf(scope: Scope): { variables: Record<string, string> } {
+  return { variables: { "app.tenant_id": scope === "platform" ? "" : String(scope.tenantId) } };
 }
 
 export interface Statement {

@@ -1,5 +1,5 @@
 /** One setting of the service: its environment variable, default, meaning and reader. */
-import { readFlag } from "./readers.ts";
+import { readFlag, Refused } from "./readers.ts";
 import type { Reader } from "./readers.ts";
 
 /** The text in force of another setting (given or default), for defaults that follow from it. */
@@ -45,6 +45,33 @@ export function secret<T>(
   shown: string,
 ): Setting<T | undefined> {
   return { ...optional(name, reader, meaning, shown), secret: true };
+}
+
+/** The part of a family's name that stands for what each member adds, in capitals. */
+export const familyMark = "<KIND>";
+
+/**
+ * Secrets of which there may be several, one variable for each: `NAME_<KIND>`, by the member's name in lower case. The
+ * text of all of them together is JSON (see config.ts).
+ */
+export function family<T>(
+  name: string,
+  member: Reader<T>,
+  meaning: string,
+  shown: string,
+): Setting<Readonly<Record<string, T>>> {
+  const reader: Reader<Readonly<Record<string, T>>> = (text) =>
+    Object.fromEntries(
+      Object.entries<string>(JSON.parse(text)).map(([kind, each]) => {
+        try {
+          return [kind, member(each)];
+        } catch (error) {
+          if (error instanceof Refused) throw new Refused(`for ${kind.toUpperCase()} ${error.message}`);
+          throw error;
+        }
+      }),
+    );
+  return { name, meaning, reader, fallback: () => "{}", shown, secret: true };
 }
 
 export const saysProduction = (text: string | undefined) => /^prod(?:uction)?$/i.test(text ?? "");

@@ -17,7 +17,12 @@ export function isPublished(text: string): boolean {
  * their own fault already); `isGiven` tells whether a variable, or its `_FILE`, was set at all.
  */
 export function faultsBetween(values: Partial<Config>, isGiven: (name: string) => boolean): string[] {
-  return [...secretFaults(values, isGiven), ...productionFaults(values, isGiven), ...collisions(values)];
+  return [
+    ...secretFaults(values, isGiven),
+    ...productionFaults(values, isGiven),
+    ...collisions(values),
+    ...loginFaults(values),
+  ];
 }
 
 /** Processes that share a bus or a database share their secrets, and production keeps its own: none is generated. */
@@ -67,4 +72,11 @@ function productionFaults(values: Partial<Config>, isGiven: (name: string) => bo
 function collisions(values: Partial<Config>): string[] {
   const ports = [values.port, values.healthPort, values.metricsPort].filter((each) => each);
   return new Set(ports).size < ports.length ? ["PORT, HEALTH_PORT and METRICS_PORT must differ."] : [];
+}
+
+function loginFaults({ databaseLogins, databasePasswords }: Partial<Config>): string[] {
+  if (databaseLogins === undefined || databasePasswords === undefined) return [];
+  return Object.keys(databasePasswords)
+    .filter((kind) => !databaseLogins.some((login) => login.kind === kind))
+    .map((kind) => `DATABASE_PASSWORD_${kind.toUpperCase()} is the password of no login in DATABASE_LOGINS.`);
 }

@@ -1,4 +1,4 @@
-/** Settings of where and how a process runs: addresses, database, bus, log. */
+/** Settings of where and how a process runs: addresses, bus, log. */
 import { hostname } from "node:os";
 import { isProduction, optional, saysProduction, secret, setting } from "./entry.ts";
 import * as read from "./readers.ts";
@@ -68,24 +68,6 @@ export const runtimeSettings = {
     read.absolutePath,
     ".data",
     "Folder of everything embedded: database, mails, generated secrets",
-  ),
-  databaseUrl: secret(
-    "DATABASE_URL",
-    read.databaseUrl,
-    "PostgreSQL login that owns the tables and migrates them",
-    "embedded, under `DATA_DIR`",
-  ),
-  databaseAppUrl: secret(
-    "DATABASE_APP_URL",
-    read.databaseUrl,
-    "PostgreSQL for a process that does not migrate (see `npm run migrate`); without a login in it, the one derived from `BOOT_SECRET` is used",
-    "derived from `DATABASE_URL`",
-  ),
-  databasePoolMax: setting(
-    "DATABASE_POOL_MAX",
-    read.wholeNumber(1, 500),
-    "10",
-    "Most database connections of one process",
   ),
   natsUrl: secret("NATS_URL", read.natsUrl, "Bus between processes, nats:// or tls://", "in-process"),
   namespace: setting("NAMESPACE", name, "records", "Separates several installations on one bus"),

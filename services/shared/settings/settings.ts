@@ -2,6 +2,7 @@
 import { accountSettings } from "./accounts.ts";
 import { auditSettings } from "./audit.ts";
 import { cacheSettings } from "./cache.ts";
+import { databaseSettings } from "./database.ts";
 import type { Setting } from "./entry.ts";
 import { httpSettings } from "./http.ts";
 import { keySettings } from "./keys.ts";
@@ -14,6 +15,7 @@ import { webhookSettings } from "./webhooks.ts";
 export const settings = {
   ...runtimeSettings,
   ...httpSettings,
+  ...databaseSettings,
   ...accountSettings,
   ...rateSettings,
   ...keySettings,

@@ -15,10 +15,12 @@ export async function policies(stage: Stage): Promise<void> {
     "select id from users where tenant_id = $1 order by id limit 200",
     [home.tenantId],
   );
+  // The same as the service's own: provision() is idempotent.
+  const bootSecret = home.settings.BOOT_SECRET ?? "";
+  const provisioned = await provision({ ownerUrl: home.ownerUrl, bootSecret });
   const job: PoliciesJob = {
     ownerUrl: home.ownerUrl,
-    // The same as the service's own: provision() is idempotent.
-    appUrl: await provision({ ownerUrl: home.ownerUrl, bootSecret: home.settings.BOOT_SECRET ?? "" }),
+    appUrl: provisioned.urlFor(undefined),
     tenantId: home.tenantId,
     userIds: rows.map(({ id }) => id),
     postgresId: stage.postgresId,

@@ -1,0 +1,10 @@
+// What a process with a DeliveryWorker does, whatever its channel: it makes the deliveries of every channel.
+import type { Privileges } from "./rights.ts";
+
+export const deliveryWorker: Privileges = {
+  fan_out_queue: "select, update, delete",
+  events: "select (id, tenant_id, kind, payload, created_at)",
+  delivery_targets: "select, update",
+  deliveries: "select, insert, update",
+  delivery_attempts: "insert (tenant_id, delivery_id, cause, status_code, duration_ms, error, response)",
+};

@@ -1,0 +1,20 @@
+// The report on how the service is: counts, and which master key is in use.
+import type { Privileges, ServiceRights } from "./rights.ts";
+
+const counted: Privileges = {
+  user_counts: "select (tenant_id, users)",
+  departments: "select (tenant_id)",
+  patients: "select (tenant_id, deleted_at)",
+  delivery_targets: "select (tenant_id, channel, deleted_at)",
+  deliveries: "select (state)",
+};
+
+export const health: ServiceRights = {
+  tenant: counted,
+  platform: {
+    ...counted,
+    master_keys: "select (version, state)",
+    rotations: "select (id, state, rows_total, rows_done)",
+  },
+  audits: [],
+};

@@ -1,0 +1,104 @@
+// From the declared rights of services to the grants of a login and its platform role.
+import { type Login, rightsOf } from "../logins.ts";
+import { atStart, everyLogin, type Privileges } from "./rights.ts";
+
+export interface Grant {
+  role: string;
+  on: "table" | "sequence" | "function" | "schema";
+  object: string;
+  /** "": the whole of it. */
+  column: string;
+  privilege: string;
+}
+
+export const keyOf = ({ role, on, object, column, privilege }: Grant): string =>
+  [role, on, object, column, privilege].join("|");
+
+const schemas: ReadonlySet<string> = new Set(["public", "graphile_worker"]);
+
+/** @throws Error for what is not written as `Privileges` has it */
+export function grantsIn(role: string, privileges: Privileges): Grant[] {
+  return Object.entries(privileges).flatMap(([object, words]) =>
+    privilegesIn(words).flatMap(({ privilege, columns }) => {
+      const on = kindOf(object, privilege);
+      return columns.map((column) => ({ role, on, object, column, privilege }));
+    }),
+  );
+}
+
+function kindOf(object: string, privilege: string): Grant["on"] {
+  if (privilege === "execute") return "function";
+  if (privilege !== "usage") return "table";
+  return schemas.has(object) ? "schema" : "sequence";
+}
+
+const one = /^\s*([a-z]+)\s*(?:\(([a-z_,\s]+)\)\s*)?(?:,|$)/;
+
+function privilegesIn(words: string): { privilege: string; columns: string[] }[] {
+  const found: { privilege: string; columns: string[] }[] = [];
+  for (let rest = words; rest !== ""; ) {
+    const [whole = "", privilege = "", columns] = one.exec(rest) ?? [];
+    if (whole === "") throw new Error(`no privileges: ${rest}`);
+    found.push({ privilege, columns: columns?.split(",").map((each) => each.trim()) ?? [""] });
+    rest = rest.slice(whole.length);
+  }
+  return found;
+}
+
+/** All that a login and its platform role are to have. */
+export function grantsFor({ name, platformRole, services }: Login): Grant[] {
+  const rights = rightsOf(services);
+  const own = [everyLogin, atStart, ...rights.map(({ tenant }) => tenant)];
+  const above = [everyLogin, ...rights.map(({ platform = {} }) => platform)];
+  return whole([
+    ...own.flatMap((privileges) => grantsIn(name, privileges)),
+    ...(platformRole === undefined ? [] : above.flatMap((privileges) => grantsIn(platformRole, privileges))),
+  ]);
+}
+
+/** @returns those of `wanted` that a role has not been granted, neither so nor as a whole */
+export function lacking(actual: readonly Grant[], wanted: readonly Grant[]): Grant[] {
+  const has = new Set(actual.map(keyOf));
+  return wanted.filter((grant) => !has.has(keyOf(grant)) && !has.has(keyOf({ ...grant, column: "" })));
+}
+
+/** Each once, and no column of what is granted as a whole. */
+function whole(grants: readonly Grant[]): Grant[] {
+  const byKey = new Map(grants.map((grant) => [keyOf(grant), grant]));
+  return [...byKey.values()].filter(
+    (grant) => grant.column === "" || !byKey.has(keyOf({ ...grant, column: "" })),
+  );
+}
+
+/** Statements that bring what is to what should be; one for each role, object and privilege. */
+export function statementsBetween(actual: readonly Grant[], wanted: readonly Grant[]): string[] {
+  const [has, needs] = [new Set(actual.map(keyOf)), new Set(wanted.map(keyOf))];
+  const extra = actual.filter((grant) => !needs.has(keyOf(grant)));
+  const missing = wanted.filter((grant) => !has.has(keyOf(grant)));
+  return [...statements("revoke", "from", extra), ...statements("grant", "to", missing)];
+}
+
+function statements(verb: string, preposition: string, grants: readonly Grant[]): string[] {
+  const groups = Map.groupBy(grants, ({ role, on, object }) => [role, on, object].join("|"));
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const { role, on, object } = first;
+    const name = object.split(".").map(quoted).join(".");
+    const privileges = [...Map.groupBy(group, ({ privilege }) => privilege)].flatMap(([privilege, each]) =>
+      partsOf(privilege, each),
+    );
+    const holder = role === "public" ? "public" : quoted(role);
+    return [`${verb} ${privileges.join(", ")} on ${on} ${name} ${preposition} ${holder}`];
+  });
+}
+
+function partsOf(privilege: string, grants: readonly Grant[]): string[] {
+  const columns = grants.flatMap(({ column }) => (column === "" ? [] : [quoted(column)]));
+  return [
+    ...(columns.length < grants.length ? [privilege] : []),
+    ...(columns.length === 0 ? [] : [`${privilege} (${columns.join(", ")})`]),
+  ];
+}
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;

@@ -1,0 +1,57 @@
+// What each service may do in the database, by the name of its folder; and what is nobody's.
+import { audit } from "./audit.ts";
+import { auth } from "./auth.ts";
+import { cache } from "./cache.ts";
+import { crypto } from "./crypto.ts";
+import { health } from "./health.ts";
+import { mail } from "./mail.ts";
+import { messenger } from "./messenger.ts";
+import { patients } from "./patients.ts";
+import { payments } from "./payments.ts";
+import type { ServiceRights } from "./rights.ts";
+import { tenants } from "./tenants.ts";
+import { usersRights } from "./users.ts";
+import { webhooks } from "./webhooks.ts";
+
+export const rightsByService: Readonly<Record<string, ServiceRights>> = {
+  audit,
+  auth,
+  cache,
+  crypto,
+  health,
+  mail,
+  messenger,
+  patients,
+  payments,
+  tenants,
+  users: usersRights,
+  webhooks,
+};
+
+/** What no login may use, with the reason: only functions of the database itself do. */
+export const ofNobody: Readonly<Record<string, string>> = {
+  audit_chain: "a trigger of the log",
+  queue_events: "a trigger of the events",
+  follow_messenger_user: "a trigger of the users",
+  follow_messenger_tenant: "a trigger of the tenants",
+  trace_user: "a trigger of the users",
+  trace_tenant: "a trigger of the tenants",
+  leave_trace: "of the two triggers before it",
+  is_on_record: "of the same triggers",
+};
+
+/**
+ * What gives away most. A process that runs none of these services must not have a login that may: the guard refuses.
+ */
+export const guarded: readonly {
+  object: string;
+  column?: string;
+  privilege: string;
+  services: readonly string[];
+}[] = [
+  { object: "master_keys", column: "wrapped", privilege: "select", services: ["crypto"] },
+  { object: "data_keys", column: "wrapped", privilege: "select", services: ["crypto"] },
+  { object: "users", column: "password_hash", privilege: "select", services: ["auth"] },
+  { object: "users", column: "password_hash", privilege: "update", services: ["users"] },
+  { object: "mail_tokens", privilege: "insert", services: ["users"] },
+];

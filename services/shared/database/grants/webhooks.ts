@@ -1,0 +1,33 @@
+// Webhooks, their sealed secrets, and the log of what was sent.
+import { deliveryWorker } from "./deliveries.ts";
+import { addJobs, lock, rates, record, runJobs, type ServiceRights, tell } from "./rights.ts";
+
+export const webhooks: ServiceRights = {
+  tenant: {
+    ...rates,
+    ...addJobs,
+    ...runJobs,
+    delivery_targets: "select, insert, update",
+    delivery_targets_id_seq: "usage",
+    webhooks: "select, insert, update, delete",
+    deliveries: "select, update (state, cause, tries, due_at, finished_at)",
+    delivery_attempts: "select",
+    // Whom to tell that a webhook was switched off.
+    users: "select (id, tenant_id, role, is_active, deleted_at)",
+    tenants: lock,
+    hold_sealing_keys: "execute",
+    audit_entries: record,
+    events: tell,
+  },
+  platform: {
+    ...deliveryWorker,
+    events: "select (id, tenant_id, kind, payload, created_at), delete",
+    delivery_targets: "select, update, delete",
+    deliveries: "select, insert, update, delete",
+    delivery_attempts: `${deliveryWorker["delivery_attempts"]}, select, delete`,
+    webhooks: "select, update (failing_since)",
+  },
+  audits: ["webhook"],
+  tells: ["webhook.disabled"],
+  enqueues: ["mail.webhook_disabled"],
+};

@@ -1,0 +1,77 @@
+// Whether the login of a process is the one for its services: it can take up no role but its own for the platform's scope,
+// may what they need, and not what gives away most where none of them needs it. What else it may is provisioning's affair.
+import { StartError } from "../embedded/start-error.ts";
+import type { Database } from "./database.ts";
+import { grantsText } from "./grants/catalogue.ts";
+import { type Grant, grantsFor, lacking } from "./grants/plan.ts";
+import { guarded, rightsByService } from "./grants/registry.ts";
+import { platformRoleOf, rightsOf } from "./logins.ts";
+
+const nobody = { tenantId: 0 };
+
+interface Facts {
+  name: string;
+  /** Of a login that provisioning made. */
+  known: boolean;
+  strangers: string | null;
+}
+
+export interface Fitness {
+  /** What it may although no service of the process needs it. */
+  excess: string | undefined;
+}
+
+/**
+ * @param services names of the process's service folders
+ * @throws StartError when it is not of ours, may become somebody else, or may not what they need
+ */
+export async function assertLoginFits(database: Database, services: readonly string[]): Promise<Fitness> {
+  const facts = await database.readOne<Facts>(nobody, {
+    text: `select session_user::text as name, exists (select from database_logins where login = session_user) as known,
+      (select string_agg(r.rolname, ', ' order by r.rolname) from pg_roles r
+        where pg_has_role(session_user, r.oid, 'set') and r.rolname not in (session_user, session_user || '_platform')) as strangers`,
+    values: [],
+  });
+  const { name, known, strangers } = facts ?? { name: "?", known: false, strangers: null };
+  if (!known)
+    throw new StartError(
+      `The database login ${name} is none that \`npm run migrate\` keeps: use one of DATABASE_LOGINS.`,
+    );
+  if (strangers !== null)
+    throw new StartError(`The database login ${name} may take up the role ${strangers}.`);
+  const above = platformRoleOf(name);
+  const needsAbove = rightsOf(services).some(({ platform }) => platform !== undefined);
+  const wanted = grantsFor({ kind: "", services, name, platformRole: needsAbove ? above : undefined });
+  const values = [[name, above]];
+  const actual = await database.read<Grant>(nobody, { text: grantsText, values });
+  const [missing] = lacking(actual, wanted);
+  if (missing !== undefined)
+    throw new StartError(
+      `The database login ${name} may not ${inWords(missing)}, as this process needs: use another one, or run \`npm run migrate\`.`,
+    );
+  const excess = guarded
+    .filter((each) => !each.services.some((service) => services.includes(service)))
+    .flatMap(({ object, column, privilege }) =>
+      actual.filter(
+        (grant) =>
+          grant.object === object &&
+          grant.privilege === privilege &&
+          (column === undefined || grant.column === "" || grant.column === column),
+      ),
+    )[0];
+  return {
+    excess:
+      excess &&
+      `The database login ${name} may ${inWords(excess)}, for which no service of this process has a use.`,
+  };
+}
+
+/** @param folders as SERVICES has them; undefined: all. @returns those that use the database */
+export function servicesWithRights(folders: readonly string[] | undefined): string[] {
+  const all = Object.keys(rightsByService);
+  return folders === undefined ? all : all.filter((service) => folders.includes(service));
+}
+
+function inWords({ privilege, object, column }: Grant): string {
+  return `${privilege} ${object}${column === "" ? "" : `.${column}`}`;
+}

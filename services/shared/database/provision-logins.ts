@@ -1,0 +1,149 @@
+// The logins and their rights, brought to what is declared: roles, memberships, passwords, grants, and which traces each
+// login may leave. In one transaction, and only where something differs, so that what runs meanwhile notices nothing.
+import pg from "pg";
+import { StartError } from "../embedded/start-error.ts";
+import { type LoginSettings, passwordOf } from "./application-login.ts";
+import { readGrants } from "./grants/catalogue.ts";
+import { grantsFor, statementsBetween } from "./grants/plan.ts";
+import { type Login, loginsOf, platformRoleOf, rightsOf } from "./logins.ts";
+import { scramVerifier } from "./scram.ts";
+
+/** They had all rights once; now the policies are theirs, and nothing else. */
+const policyRoles = ["records_app", "records_platform"];
+/** Taking away a right to a table takes the rights to its columns too, so a second look may find more to do. */
+const roundsMax = 3;
+
+const id = (name: string) => pg.escapeIdentifier(name);
+
+/** @throws StartError when the database's name leaves no room for the roles' names */
+export async function provisionLogins(
+  owner: pg.Client,
+  database: string,
+  settings: LoginSettings,
+  bootSecret: string,
+): Promise<Login[]> {
+  const logins = loginsOf(database, settings.kinds);
+  if (logins === undefined)
+    throw new StartError(
+      `The name of the database ${database} is too long: the logins' names begin with it.`,
+    );
+  const passwords = await Promise.all(
+    logins.map(({ kind }) => scramVerifier(passwordOf(kind, database, settings, bootSecret))),
+  );
+  await owner.query("begin");
+  try {
+    const gone = await dropForgotten(owner, logins);
+    for (const [at, login] of logins.entries())
+      await ensureRoles(owner, database, login, passwords[at] ?? "");
+    await grantAll(owner, logins, gone);
+    await registerLogins(owner, logins);
+    await owner.query("commit");
+  } catch (error) {
+    await owner.query("rollback");
+    throw error;
+  }
+  return logins;
+}
+
+/** Logins of other settings than today's: they sign in no more. @returns their roles */
+async function dropForgotten(owner: pg.Client, logins: readonly Login[]): Promise<string[]> {
+  const { rows } = await owner.query<{ login: string; role: string | null }>(
+    `delete from database_logins l where login <> all($1) returning login::text,
+       (select rolname::text from pg_roles r where r.rolname = l.login) as role`,
+    [logins.map(({ name }) => name)],
+  );
+  for (const { role } of rows) if (role !== null) await owner.query(`alter role ${id(role)} nologin`);
+  const roles = rows.flatMap(({ login }) => [login, platformRoleOf(login)]);
+  for (const role of roles) await setMemberships(owner, role, []);
+  return roles;
+}
+
+async function ensureRoles(
+  owner: pg.Client,
+  database: string,
+  login: Login,
+  verifier: string,
+): Promise<void> {
+  const { name, platformRole } = login;
+  await ensureRole(owner, name);
+  await owner.query(`alter role ${id(name)} login password ${pg.escapeLiteral(verifier)}`);
+  await owner.query(`grant connect on database ${id(database)} to ${id(name)}`);
+  const above = platformRoleOf(name);
+  if (platformRole !== undefined) await ensureRole(owner, platformRole);
+  await setMemberships(owner, name, [
+    { role: "records_app", inherit: true, set: false },
+    ...(platformRole === undefined ? [] : [{ role: platformRole, inherit: false, set: true }]),
+  ]);
+  await setMemberships(
+    owner,
+    above,
+    platformRole === undefined ? [] : [{ role: "records_platform", inherit: true, set: false }],
+  );
+}
+
+async function ensureRole(owner: pg.Client, name: string): Promise<void> {
+  const { rowCount } = await owner.query("select from pg_roles where rolname = $1", [name]);
+  if (rowCount === 0)
+    await owner.query(`create role ${id(name)} nologin nosuperuser nobypassrls nocreaterole nocreatedb`);
+}
+
+interface Membership {
+  role: string;
+  inherit: boolean;
+  set: boolean;
+}
+
+async function setMemberships(
+  owner: pg.Client,
+  member: string,
+  wanted: readonly Membership[],
+): Promise<void> {
+  const { rows } = await owner.query<Membership>(
+    `select g.rolname::text as role, m.inherit_option as inherit, m.set_option as set
+     from pg_auth_members m join pg_roles g on g.oid = m.roleid join pg_roles r on r.oid = m.member
+     where r.rolname = $1`,
+    [member],
+  );
+  const same = (a: Membership) => (b: Membership) =>
+    a.role === b.role && a.inherit === b.inherit && a.set === b.set;
+  for (const held of rows)
+    if (!wanted.some(same(held))) await owner.query(`revoke ${id(held.role)} from ${id(member)}`);
+  for (const { role, inherit, set } of wanted)
+    if (!rows.some(same({ role, inherit, set })))
+      await owner.query(`grant ${id(role)} to ${id(member)} with inherit ${inherit}, set ${set}`);
+}
+
+/** @param gone roles that are to have nothing */
+async function grantAll(owner: pg.Client, logins: readonly Login[], gone: readonly string[]): Promise<void> {
+  const roles = logins.flatMap(({ name }) => [name, platformRoleOf(name)]);
+  const wanted = logins.flatMap(grantsFor);
+  for (let round = 0; ; round++) {
+    const actual = await readGrants(owner, [...roles, ...gone, ...policyRoles]);
+    const statements = statementsBetween(actual, wanted);
+    if (statements.length === 0) return;
+    if (round === roundsMax)
+      throw new Error(`the logins' rights do not become what is declared: ${statements[0]}`);
+    await owner.query(statements.join("; "));
+  }
+}
+
+/** What the database itself asks before it takes an entry, an event or a job (migrations/0016). */
+async function registerLogins(owner: pg.Client, logins: readonly Login[]): Promise<void> {
+  for (const { name, services } of logins) {
+    const rights = rightsOf(services);
+    await owner.query(
+      `insert into database_logins (login, services, audits, refuses, tells, enqueues) values ($1, $2, $3, $4, $5, $6)
+       on conflict (login) do update set services = excluded.services, audits = excluded.audits,
+         refuses = excluded.refuses, tells = excluded.tells, enqueues = excluded.enqueues
+       where (database_logins.*) is distinct from (excluded.*)`,
+      [
+        name,
+        [...services],
+        rights.flatMap(({ audits }) => audits),
+        rights.some(({ refuses = false }) => refuses),
+        rights.flatMap(({ tells = [] }) => tells),
+        rights.flatMap(({ enqueues = [] }) => enqueues),
+      ],
+    );
+  }
+}

@@ -1,0 +1,68 @@
+/** Settings of the database: who owns it, and as whom the services work. */
+import { defaultLogins, type LoginKind } from "../database/logins.ts";
+import { rightsByService } from "../database/grants/registry.ts";
+import { family, secret, setting } from "./entry.ts";
+import * as read from "./readers.ts";
+
+const kindsMax = 20;
+const known = Object.keys(rightsByService);
+
+/** `accounts=auth,tenants,users;login=*` */
+const logins: read.Reader<readonly LoginKind[]> = (text) => {
+  const parts = text.split(";").map((part) => part.trim());
+  const kinds = parts.filter((part) => part !== "").map(readKind);
+  if (kinds.length === 0 || kinds.length > kindsMax)
+    throw new read.Refused(`must list 1 to ${kindsMax} logins, separated by semicolons`);
+  if (new Set(kinds.map(({ kind }) => kind)).size < kinds.length)
+    throw new read.Refused("must name each login once");
+  return kinds;
+};
+
+function readKind(part: string): LoginKind {
+  const [, kind = "", list = ""] = /^([a-z][a-z0-9]{0,19})=([a-z*, -]+)$/.exec(part) ?? [];
+  const services = list === "*" ? known : list.split(",").map((each) => each.trim());
+  const strangers = services.filter((service) => !known.includes(service));
+  // `<login>_platform` is the name of a login's role in the platform's scope.
+  if (kind === "" || kind === "platform" || strangers.length > 0)
+    throw new read.Refused(
+      `must list logins as name=service,service or name=*, the services among ${known.join(", ")}`,
+    );
+  return { kind, services: [...new Set(services)] };
+}
+
+const listed = defaultLogins
+  .map(({ kind, services }) => `${kind}=${services.length === known.length ? "*" : services.join(",")}`)
+  .join(";");
+
+export const databaseSettings = {
+  databaseUrl: secret(
+    "DATABASE_URL",
+    read.databaseUrl,
+    "PostgreSQL login that owns the tables and migrates them",
+    "embedded, under `DATA_DIR`",
+  ),
+  databaseAppUrl: secret(
+    "DATABASE_APP_URL",
+    read.databaseUrl,
+    "PostgreSQL for a process that does not migrate (see `npm run migrate`); without a login in it, the one for its `SERVICES` is used, with `DATABASE_PASSWORD_<KIND>` or, where that is not set, the password derived from `BOOT_SECRET`",
+    "derived from `DATABASE_URL`",
+  ),
+  databaseLogins: setting(
+    "DATABASE_LOGINS",
+    logins,
+    listed,
+    "Database logins that `npm run migrate` keeps, with the services each is for (`*`: all): kind `accounts` is the login `<database>_accounts`; others that it made before sign in no more",
+  ),
+  databasePasswords: family(
+    "DATABASE_PASSWORD_<KIND>",
+    read.plainText(/^[!-~]{16,200}$/, "16 to 200 visible ASCII characters"),
+    "Password of one of these logins, `DATABASE_PASSWORD_ACCOUNTS` for `accounts`",
+    "derived from `BOOT_SECRET`",
+  ),
+  databasePoolMax: setting(
+    "DATABASE_POOL_MAX",
+    read.wholeNumber(1, 500),
+    "10",
+    "Most database connections of one process",
+  ),
+};
