@@ -13,6 +13,7 @@ import { Definers } from "./0011-definers.ts";
 import { Walk } from "./0012-walk.ts";
 import { Limits } from "./0014-limits.ts";
 import { Checkpoints } from "./0015-checkpoints.ts";
+import { Backups } from "./0017-backups.ts";
 
 export const migrations = [
   { name: "0001-foundation", class: Foundation },
@@ -29,4 +30,5 @@ export const migrations = [
   { name: "0012-walk", class: Walk },
   { name: "0014-limits", class: Limits },
   { name: "0015-checkpoints", class: Checkpoints },
+  { name: "0017-backups", class: Backups },
 ];

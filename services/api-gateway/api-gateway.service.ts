@@ -3,6 +3,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Context, Service, ServiceSchema } from "moleculer";
 import ApiGateway from "moleculer-web";
+import type { Download } from "../shared/archive/download.ts";
 import { runtimeOf } from "../shared/bus.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { accessLog } from "./access-log.ts";
@@ -13,6 +14,7 @@ import { closeServer, createHttpServer, listen } from "./http-server.ts";
 import { prepareRequest } from "./prepare-request.ts";
 import { requestIdOf } from "./request-id.ts";
 import { aliases, endpointOf, notRouted, routingError } from "./routing.ts";
+import { sendDownload } from "./send-download.ts";
 import { sendError, sendResult } from "./send-response.ts";
 import { staticPages } from "./static-pages.ts";
 
@@ -102,7 +104,13 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
     rest: { retryPolicy: { enabled: false } },
   },
   methods: {
-    sendResponse: sendResult,
+    sendResponse(this: Gateway, request: GatewayRequest, response: ServerResponse, result: unknown) {
+      if (request.endpoint?.contract.download !== true) return sendResult(request, response, result);
+      // The contract's own result shape says what it is.
+      sendDownload(this.runtime, request.requestId, response, result as Download).catch((error: unknown) =>
+        answerError(this, request, response, error),
+      );
+    },
     // moleculer-web would log the error itself first, message and all; ours decides what the log may have.
     errorHandler(this: Gateway, request: GatewayRequest, response: ServerResponse, error: unknown) {
       answerError(this, request, response, routingError(request, error));

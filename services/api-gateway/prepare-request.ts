@@ -3,7 +3,7 @@
 import type { Context } from "moleculer";
 import { assertAccess } from "../shared/access.ts";
 import { Caller, type Principal } from "../shared/caller.ts";
-import { Unauthorized } from "../shared/errors.ts";
+import { tenantRestoring, Unauthorized } from "../shared/errors.ts";
 import { assertOwnTenant } from "../shared/middleware.ts";
 import { parseQuery } from "../shared/params/query.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -64,6 +64,7 @@ async function identify(ctx: Context, endpoint: Endpoint, request: GatewayReques
     { token },
     { meta: { caller: anonymous } },
   );
+  if (holder.frozen && endpoint.contract.duringRestore !== true) throw tenantRestoring();
   return new Caller({ ...base, principal: toPrincipal(holder) });
 }
 
@@ -74,6 +75,7 @@ interface Holder {
   department_id: number | null;
   can_see_all_patients: boolean;
   session_id: string;
+  frozen: boolean;
 }
 
 function toPrincipal(holder: Holder): Principal {

@@ -156,6 +156,7 @@ describe("actions", () => {
         "tenants.restore",
         "patients.restore",
         "crypto.destroy_key",
+        "backups.make",
       ].includes(name);
       expect(routed.has(name) || called || forOperators).toBe(true);
     },
