@@ -18,8 +18,10 @@ import { restoreBackup } from "./begin-restore.ts";
 import { downloadBackup, makeTicket, type Shelf, useTicket } from "./download.ts";
 import { jobStatus, listBackups } from "./list-backups.ts";
 import { removeBackup, removeObjects } from "./remove-backup.ts";
+import { backUpByNight, proveNewest, tellIfMissing } from "./nightly.ts";
 import { Plans } from "./plan-restore.ts";
 import { partsOf, runJob } from "./run-job.ts";
+import { sweepBackups } from "./sweep-backups.ts";
 
 interface BackupsService extends Service {
   runtime: Runtime;
@@ -49,6 +51,16 @@ const backups: ServiceSchema<object, object, object, BackupsService> = {
           if (stopping !== undefined) await runJob({ broker, runtime, stopping: stopping.signal }, jobId);
         },
         "backups.remove": removeObjects,
+        "backups.nightly": backUpByNight,
+        "backups.prove": proveNewest,
+        "backups.watch": tellIfMissing,
+        "backups.sweep": sweepBackups,
+      },
+      schedules: {
+        "backups.nightly": ({ backupCron }) => backupCron,
+        "backups.prove": "40 4 * * 1",
+        "backups.watch": "50 * * * *",
+        "backups.sweep": "35 * * * *",
       },
       concurrentMax: jobsMax,
     }),

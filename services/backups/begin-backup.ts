@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { roleOf } from "../shared/access.ts";
 import type { Call } from "../shared/bus.ts";
 import type { Caller } from "../shared/caller.ts";
+import type { PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, Forbidden, Invalid, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
@@ -14,6 +15,8 @@ import type { BackupType } from "./table-decisions.ts";
 import { whoseLog } from "./whose-log.ts";
 
 type Begun = ValueOf<(typeof backupsContract)["backups.create"]["result"]>;
+
+const manualMax = 100;
 
 export const newBackupId = (): string => `bk_${randomUUID().replaceAll("-", "")}`;
 
@@ -56,6 +59,7 @@ async function begin(call: Call<unknown>, type: BackupType, tenantId: number | u
   const beginning = call.db.change(platform, call.caller, async (change) => {
     const logged = await whoseLog(change, job.tenantId);
     if (logged === undefined) throw new NotFound("Tenant");
+    await assertRoom(change, job.tenantId);
     await insertJob(change, job);
     change.audit({
       tenantId: logged,
@@ -66,4 +70,15 @@ async function begin(call: Call<unknown>, type: BackupType, tenantId: number | u
   });
   await mapViolations(jobViolations, beginning);
   return { job_id: job.id, backup_id: job.backupId, type, status: "queued" };
+}
+
+/** What people make stays until people delete it; so there is an end to it. */
+async function assertRoom(change: PlainChange, tenantId: number | null): Promise<void> {
+  const [row] = await change.execute<{ made: number }>(
+    `select count(*)::integer as made from backups
+     where tenant_id is not distinct from $1 and reason = 'manual' and state = 'complete'`,
+    [tenantId],
+  );
+  if ((row?.made ?? 0) >= manualMax)
+    throw new Conflict("too_many_backups", `There are ${manualMax} backups made by hand: delete one first`);
 }

@@ -118,6 +118,11 @@ async function fail({ runtime }: Worker, held: HeldJob, failure: Failure): Promi
   await runtime.database.change(platform, system, async (change) => {
     if (!(await endJob(change, job.id, worker, "failed", failure))) return;
     await record(change, job, "failed", { error: failure.code });
+    // What is away says nothing of the backup.
+    if (job.kind === "test" && !failure.passing)
+      await change.execute("update backups set tested_at = now(), test_passed = false where id = $1", [
+        job.backupId,
+      ]);
     if (job.reason === "nightly" || job.kind === "test")
       await tellOperators(change, job.kind === "test" ? "test_failed" : "backup_failed", failure.code);
   });

@@ -16,6 +16,12 @@ export const backupSettings = {
     "20 2 * * *",
     "When the nightly backups of everything are made (cron, UTC), or `off`",
   ),
+  backupAgeMaxHours: setting(
+    "BACKUP_AGE_MAX_HOURS",
+    read.wholeNumber(1, 8_760),
+    "26",
+    "Age of the newest full backup from which on superadmins are told by mail that one is missing",
+  ),
   backupStreamPort: setting(
     "BACKUP_STREAM_PORT",
     read.wholeNumber(0, 65_535),
