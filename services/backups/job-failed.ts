@@ -30,6 +30,9 @@ const deadlock = "40P01";
 /** Raised by PostgreSQL where what COPY reads is not of the form. */
 const notReadable = /^(?:22P0[0-9]|08P01)$/;
 
+/** Raised by hold_sealing_keys: the database does not have the key that a row of the archive names. */
+const keyIsGone = "RK001";
+
 /** @returns why the job failed; `JobFailed` thrown within a stream comes as its cause */
 export function failureFrom(error: unknown): Failure {
   if (error instanceof JobFailed) return failureOf(error.code);
@@ -38,6 +41,7 @@ export function failureFrom(error: unknown): Failure {
   const code = errorCode(error);
   if (code === lockTimeout || code === deadlock) return failureOf("still_busy");
   if (collision.test(code)) return failureOf("conflict_with_present");
+  if (code === keyIsGone) return failureOf("keys_unreadable");
   if (notReadable.test(code)) return failureOf("archive_damaged");
   const { told } = translate(error);
   const type = "type" in told ? told.type : "";

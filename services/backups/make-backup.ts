@@ -9,7 +9,9 @@ import {
   type Contents,
   dataKeyOf,
   formatVersion,
+  keyringKey,
   type Manifest,
+  type MasterOnRecord,
   manifestKeyOf,
   writeManifest,
 } from "./archive/manifest.ts";
@@ -86,6 +88,7 @@ export async function makeBackup(
     await held.say({ step: "writing the manifest" });
     const bytes = writeManifest(manifest, keys.manifest);
     await store.put(manifestKeyOf(backupId), Readable.from([bytes]), signal);
+    await writeKeyring(store, made.masters, signal);
     return manifest;
   } finally {
     await bulk.close();
@@ -147,4 +150,13 @@ async function factsOf(
     taken_at: state.taken_at.toISOString(),
     audit_head: state.hash === null ? null : { seq: Number(state.seq), hash: state.hash },
   };
+}
+
+/** Only ever as they are wrapped now: after a change of BOOT_SECRET the old one opens nothing that is written since. */
+export async function writeKeyring(
+  store: Store,
+  masters: readonly MasterOnRecord[],
+  signal: AbortSignal,
+): Promise<void> {
+  await store.put(keyringKey, Readable.from([Buffer.from(JSON.stringify({ masters }))]), signal);
 }

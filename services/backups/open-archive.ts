@@ -3,6 +3,7 @@
 import type { Store } from "../shared/store/store.ts";
 import type { ArchiveKeyring } from "./ask-archive-keys.ts";
 import { openManifest, type OpenArchive } from "./archive/open-manifest.ts";
+import { stepsSince } from "./archive-schema.ts";
 import { JobFailed } from "./job-failed.ts";
 
 export async function openArchive(
@@ -15,6 +16,7 @@ export async function openArchive(
   const open = await openManifest(store, wanted.backupId, key, signal);
   const { contents } = open.manifest;
   if (contents.installation !== installation) throw new JobFailed("foreign_installation");
+  stepsSince(contents.schema_version);
   if (contents.tenant_id !== wanted.tenantId) throw new JobFailed("archive_damaged");
   return open;
 }

@@ -9,6 +9,7 @@ import { storeOf } from "../shared/store/store-of.ts";
 import { sweepStaged } from "./clear-staged.ts";
 import { underWay } from "./job.rules.ts";
 import { system } from "./job-store.ts";
+import { writeKeyring } from "./make-backup.ts";
 import { beginRemoval } from "./remove-backup.ts";
 import { safetyDays, toRemove } from "./retention.rules.ts";
 
@@ -33,6 +34,7 @@ export async function sweepBackups(this: WithRuntime): Promise<void> {
   );
   await sweepLaidOut(runtime);
   const store = storeOf(runtime);
+  await refreshKeyring(runtime, store);
   await store.removeLeftovers(leftoverMs);
   await removeOrphans(runtime, store);
 }
@@ -139,4 +141,14 @@ async function removeOrphans({ database, log }: Runtime, store: Store): Promise<
     await store.remove(`backups/${id}/data`);
     log.info({ backup: id }, "an archive without a manifest is removed");
   }
+}
+
+/** Soon after BOOT_SECRET was changed, the new one must open the backups of before. */
+async function refreshKeyring({ database }: Runtime, store: Store): Promise<void> {
+  const masters = await database.read<{ version: number; wrapped: string }>(platform, {
+    name: "backups.wrapped_masters",
+    text: `select version, encode(wrapped, 'base64') as wrapped from master_keys where wrapped is not null order by version`,
+    values: [],
+  });
+  await writeKeyring(store, masters, AbortSignal.timeout(bulkMsMax));
 }

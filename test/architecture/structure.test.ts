@@ -91,6 +91,7 @@ describe("imports", () => {
     expect(names(readers).sort()).toEqual([
       "services/main.ts",
       "services/migrate.ts",
+      "services/restore.ts",
       "services/rewrap.ts",
       "services/shared/config.ts",
     ]);

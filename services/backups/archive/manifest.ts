@@ -50,6 +50,8 @@ export interface Manifest {
 
 export const dataKeyOf = (backupId: string) => `backups/${backupId}/data`;
 export const manifestKeyOf = (backupId: string) => `backups/${backupId}/manifest`;
+/** The master keys as BOOT_SECRET wraps them now, for whoever has nothing but the store and it. */
+export const keyringKey = "keyring";
 export const manifestBytesMax = 1_048_576;
 
 /** What the archive's key makes: one key per use. */

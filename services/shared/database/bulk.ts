@@ -11,8 +11,11 @@ const statementMsMax = 6 * 3_600_000;
 const lockMsMax = 15_000;
 
 export interface BulkScope {
-  /** `platform`: all rows. `tenant`: one tenant's. `restore`: one tenant's, with the rights of a restore. */
-  as: "platform" | "tenant" | "restore";
+  /**
+   * `platform`: all rows. `tenant`: one tenant's. `restore`: one tenant's, with the rights of a restore. `owner`: what the login
+   * itself may, for programs that are given the owner's.
+   */
+  as: "platform" | "tenant" | "restore" | "owner";
   tenantId?: number;
   /** The job under which rows are staged, and whose freeze does not hold it up. */
   job?: string;
@@ -65,7 +68,7 @@ export class Bulk {
       `select set_config('app.tenant_id', $1, true), set_config('app.restore_job', $2, true)`,
       [tenantId === undefined ? "" : String(tenantId), job ?? ""],
     );
-    if (as !== "tenant") await this.#client.query(`set local role ${roles[as]}`);
+    if (as === "platform" || as === "restore") await this.#client.query(`set local role ${roles[as]}`);
   }
 
   /** For what the same transaction leaves in tables that the restore itself may not write. */
