@@ -14,6 +14,7 @@ import { Walk } from "./0012-walk.ts";
 import { Limits } from "./0014-limits.ts";
 import { Checkpoints } from "./0015-checkpoints.ts";
 import { Logins } from "./0016-logins.ts";
+import { Backups } from "./0017-backups.ts";
 
 export const migrations = [
   { name: "0001-foundation", class: Foundation },
@@ -31,4 +32,5 @@ export const migrations = [
   { name: "0014-limits", class: Limits },
   { name: "0015-checkpoints", class: Checkpoints },
   { name: "0016-logins", class: Logins },
+  { name: "0017-backups", class: Backups },
 ];

@@ -11,8 +11,8 @@ import { type Hold, jobRunnerOf } from "./job-runner.ts";
 export interface JobsOptions<S> {
   /** Tasks by name, `service.task`. They must be idempotent: after a crash a job may run again. */
   tasks: Record<string, (this: S, payload: unknown) => Promise<void>>;
-  /** Cron expressions (UTC) by task; some follow from settings. */
-  schedules?: Record<string, string | ((config: Config) => string)>;
+  /** Cron expressions (UTC) by task; some follow from settings, which may also say never (undefined). */
+  schedules?: Record<string, string | ((config: Config) => string | undefined)>;
   /** Tasks of which one job runs at a time, over all processes. */
   serial?: readonly string[];
   /** Tasks that are also due when the service starts. */
@@ -38,13 +38,14 @@ export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSche
       runner.add(taskList(this, options, runner.hold), options.concurrentMax);
       const enqueue = (task: string, occurrence: string) =>
         enqueueOnce(this, task, occurrence, options.serial?.includes(task) ? task : null);
-      this.clocks = Object.entries(options.schedules ?? {}).map(([task, cron]) =>
-        schedule(
-          typeof cron === "string" ? cron : cron(this.runtime.config),
-          ({ date }) => enqueue(task, date.toISOString().slice(0, 16)),
-          { timezone: "UTC", noOverlap: true },
-        ),
-      );
+      this.clocks = Object.entries(options.schedules ?? {}).flatMap(([task, given]) => {
+        const cron = typeof given === "string" ? given : given(this.runtime.config);
+        if (cron === undefined) return [];
+        return schedule(cron, ({ date }) => enqueue(task, date.toISOString().slice(0, 16)), {
+          timezone: "UTC",
+          noOverlap: true,
+        });
+      });
       for (const task of options.atStart ?? []) void enqueue(task, "start");
     },
     async stopped(this: WithJobs): Promise<void> {

@@ -3,6 +3,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Context, Service, ServiceSchema } from "moleculer";
 import ApiGateway from "moleculer-web";
+import type { Download } from "../shared/archive/download.ts";
 import { runtimeOf } from "../shared/bus.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { accessLog } from "./access-log.ts";
@@ -18,6 +19,7 @@ import { prepareRequest } from "./prepare-request.ts";
 import { requestIdOf } from "./request-id.ts";
 import { RequestRates } from "./request-rates.ts";
 import { aliases, endpointOf, notRouted, routingError } from "./routing.ts";
+import { sendDownload } from "./send-download.ts";
 import { sendError, sendResult } from "./send-response.ts";
 import { staticPages } from "./static-pages.ts";
 
@@ -154,7 +156,12 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
   },
   methods: {
     sendResponse(this: Gateway, request: GatewayRequest, response: ServerResponse, result: unknown) {
-      sendResult(this.answers, request, response, result);
+      if (request.endpoint?.contract.download !== true)
+        return sendResult(this.answers, request, response, result);
+      // The contract's own result shape says what it is.
+      sendDownload(this.runtime, request.requestId, response, result as Download).catch((error: unknown) =>
+        answerError(this, request, response, error),
+      );
     },
     /** All work on a request that has a route, from its token to its answer. */
     async aliasHandler(this: Gateway, request: GatewayRequest, response: ServerResponse, alias: unknown) {

@@ -71,6 +71,8 @@ const answers: Record<ErrorStatus, Answer> = {
 /** What actions open to anyone, or to all who are signed in, decide for themselves; of the others the rules below know enough. */
 const decidedByAction: Partial<Record<ActionName, readonly ErrorStatus[]>> = {
   "auth.login": [401, 403],
+  "backups.download": [409],
+  "backups.use_ticket": [404],
   "accounts.register": [403, 404, 409],
   "accounts.verify_email": [400],
   "accounts.reset_password": [400],
@@ -102,6 +104,13 @@ export function errorStatusesOf({ action, method }: Route, contract: ActionContr
   const ruled = rules.filter(([, applies]) => applies).map(([status]) => status);
   return [...new Set([...ruled, ...(decidedByAction[action] ?? [])])].sort((a, b) => a - b);
 }
+
+/** A file, of which nothing is said but that it is one. */
+export const fileAnswer = {
+  description: "The file.",
+  headers: { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } },
+  content: { "application/zstd": { schema: { type: "string", format: "binary" } } },
+};
 
 export function answerReference(status: ErrorStatus): object {
   return { $ref: `#/components/responses/${answers[status].name}` };

@@ -2,7 +2,7 @@
 import type { Access } from "../shared/access.ts";
 import type { Lift } from "../shared/params/json-schema.ts";
 import { parametersAndBody } from "../shared/params/openapi.ts";
-import { answerReference, errorStatusesOf, successAnswer } from "./openapi-answers.ts";
+import { answerReference, errorStatusesOf, fileAnswer, successAnswer } from "./openapi-answers.ts";
 import { contractOf, type Route } from "./routes.ts";
 
 /** @param signIn the example body of the one operation that everybody tries first */
@@ -14,7 +14,7 @@ export function operationOf(route: Route, operationId: string, lift: Lift, signI
     lift,
   );
   const errors = errorStatusesOf(route, contract).map((status) => [status, answerReference(status)] as const);
-  const success = successAnswer(route.status, result, lift);
+  const success = contract.download === true ? fileAnswer : successAnswer(route.status, result, lift);
   return {
     operationId,
     tags: [route.group],

@@ -5,7 +5,7 @@ import type { ServerResponse } from "node:http";
 import type { Context } from "moleculer";
 import { assertAccess } from "../shared/access.ts";
 import { Caller, type Principal } from "../shared/caller.ts";
-import { Unauthorized, Unavailable } from "../shared/errors.ts";
+import { tenantRestoring, Unauthorized, Unavailable } from "../shared/errors.ts";
 import { assertOwnTenant } from "../shared/middleware.ts";
 import { parseQuery } from "../shared/params/query.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -39,7 +39,7 @@ export async function prepareRequest(
   assertDeclaredFits(request, bound.bytesMax);
   const token = endpoint.isPublic ? undefined : tokenOf(request);
   expectBody(request, bound);
-  const caller = await identify(ctx, request, token);
+  const caller = await identify(ctx, endpoint, request, token);
   // Known from here on, so that a refusal is recorded under the right name.
   request.caller = caller;
   rates.take(endpoint, caller);
@@ -73,7 +73,12 @@ function tokenOf({ headers: { authorization } }: GatewayRequest): string {
 }
 
 /** @param token undefined where none is asked for */
-async function identify(ctx: Context, request: GatewayRequest, token: string | undefined): Promise<Caller> {
+async function identify(
+  ctx: Context,
+  endpoint: Endpoint,
+  request: GatewayRequest,
+  token: string | undefined,
+): Promise<Caller> {
   const base = {
     via: gateway,
     requestId: request.requestId,
@@ -87,6 +92,7 @@ async function identify(ctx: Context, request: GatewayRequest, token: string | u
     { token },
     { meta: { caller: anonymous } },
   );
+  if (holder.frozen && endpoint.contract.duringRestore !== true) throw tenantRestoring();
   return new Caller({ ...base, principal: toPrincipal(holder) });
 }
 
@@ -97,6 +103,7 @@ interface Holder {
   department_id: number | null;
   can_see_all_patients: boolean;
   session_id: string;
+  frozen: boolean;
 }
 
 function toPrincipal(holder: Holder): Principal {

@@ -3,7 +3,9 @@
 import type { ActionContract } from "../shared/bus.ts";
 import { auditContract } from "../audit/audit.contract.ts";
 import { authContract } from "../auth/auth.contract.ts";
+import { backupsContract } from "../backups/backups.contract.ts";
 import { cacheContract } from "../cache/cache.contract.ts";
+import { archiveKeysContract } from "../crypto/archive-keys.contract.ts";
 import { cryptoContract } from "../crypto/crypto.contract.ts";
 import { healthContract } from "../health/health.contract.ts";
 import { mailContract } from "../mail/mail.contract.ts";
@@ -22,8 +24,10 @@ import { webhooksContract } from "../webhooks/webhooks.contract.ts";
 export const contracts = {
   ...auditContract,
   ...authContract,
+  ...backupsContract,
   ...cacheContract,
   ...cryptoContract,
+  ...archiveKeysContract,
   ...healthContract,
   ...mailContract,
   ...messengerContract,
@@ -108,6 +112,16 @@ const groups: Record<string, readonly Row[]> = {
     ["GET", "/api/admin/audit/verify", "audit.verify", 200],
     ["GET", "/api/admin/audit/export", "audit.export", 200],
     ["GET", "/api/admin/audit/checkpoints", "audit.checkpoints", 200],
+  ],
+  Backups: [
+    ["POST", "/api/admin/backup/create", "backups.create", 200],
+    ["GET", "/api/admin/backup/list", "backups.list", 200],
+    ["GET", "/api/admin/backup/download/{backup_id}", "backups.download", 200],
+    ["POST", "/api/admin/backup/download-ticket/{backup_id}", "backups.make_ticket", 200],
+    ["POST", "/api/admin/backup/restore", "backups.restore", 200],
+    ["GET", "/api/admin/backup/status/{job_id}", "backups.status", 200],
+    ["DELETE", "/api/admin/backup/{backup_id}", "backups.remove", 200],
+    ["GET", "/api/backup-download/{ticket}", "backups.use_ticket", 200],
   ],
   Cache: [
     ["GET", "/api/admin/cache/stats", "cache.stats", 200],

@@ -44,6 +44,7 @@ export const authContract = {
       role: oneOf(roles),
       department_id: nullable(integer()),
       can_see_all_patients: flag(),
+      frozen: flag({ description: "The tenant is being restored" }),
       session_id: text(),
     }),
   },

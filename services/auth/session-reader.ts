@@ -13,6 +13,8 @@ export interface LiveSession {
   role: Role;
   department_id: number | null;
   can_see_all_patients: boolean;
+  /** The tenant is being restored. */
+  frozen: boolean;
 }
 
 interface Waiting {
@@ -59,8 +61,9 @@ export class SessionReader {
     try {
       const rows = await this.#database.read<LiveSession>(platform, {
         name: "auth.live_sessions",
-        text: `select id, user_id, tenant_id, role, department_id, can_see_all_patients from live_sessions
-          where id = any($1::uuid[])`,
+        text: `select id, user_id, tenant_id, role, department_id, can_see_all_patients, exists (select
+            from tenant_freezes f where f.tenant_id = s.tenant_id and f.until > now()) as frozen
+          from live_sessions s where id = any($1::uuid[])`,
         values: [[...batch.keys()]],
       });
       const found = new Map(rows.map((row) => [row.id, row]));

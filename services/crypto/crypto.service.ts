@@ -9,6 +9,8 @@ import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { implement, runtimeOf } from "../shared/bus.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
+import { closeArchiveKey, dropArchiveKey, makeArchiveKey, openArchiveKey } from "./archive-keys.ts";
+import { archiveKeysContract } from "./archive-keys.contract.ts";
 import { cryptoContract } from "./crypto.contract.ts";
 import { destroyKey } from "./destroy-key.ts";
 import { ensureMasterKey } from "./master-keys.ts";
@@ -22,12 +24,19 @@ const workerOf = perRuntime((runtime) => new RotationWorker(runtime));
 const crypto: ServiceSchema = {
   name: "crypto",
   mixins: [database()],
-  actions: implement(cryptoContract, {
-    "crypto.keys": tenantKeys,
-    "crypto.rotate": rotate,
-    "crypto.status": rotationStatus,
-    "crypto.destroy_key": destroyKey,
-  }),
+  actions: implement(
+    { ...cryptoContract, ...archiveKeysContract },
+    {
+      "crypto.keys": tenantKeys,
+      "crypto.rotate": rotate,
+      "crypto.status": rotationStatus,
+      "crypto.destroy_key": destroyKey,
+      "crypto.make_archive_key": makeArchiveKey,
+      "crypto.close_archive_key": closeArchiveKey,
+      "crypto.open_archive_key": openArchiveKey,
+      "crypto.drop_archive_key": dropArchiveKey,
+    },
+  ),
   async started(this: Service): Promise<void> {
     await ensureMasterKey(runtimeOf(this));
     workerOf(runtimeOf(this)).start();

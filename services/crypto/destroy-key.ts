@@ -31,7 +31,8 @@ export function destroyKey(call: Call<{ key_id: number }>): Promise<void> {
     const needs = await needsOf(change, key.tenant_id, id);
     if (isNeeded(needs)) {
       const tables = Object.entries(needs.rows).map(([table, count]) => `${count} of ${table}`);
-      throw new Conflict("key_needed", `Rows are sealed with the key: ${tables.join(", ")}`);
+      const sealed = needs.backups > 0 ? [...tables, `${needs.backups} backups`] : tables;
+      throw new Conflict("key_needed", `Rows are sealed with the key: ${sealed.join(", ")}`);
     }
     await destroyDataKey(change, key.tenant_id, id);
   });

@@ -1,5 +1,5 @@
 // Who still needs a key, and the end of keys that nobody needs. A data key is needed by rows that name it, a master key by
-// data keys that are wrapped by it. (Backups will need them too: they belong into these questions.)
+// data keys that are wrapped by it, and both by the backups that may hold something under them.
 import type { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
@@ -12,6 +12,8 @@ const countMsMax = 600_000;
 export interface KeyNeeds {
   /** Rows that name the key, by table. */
   rows: Record<string, number>;
+  /** Backups that may hold rows of then that name it. */
+  backups: number;
   /** Of these, rows that hold a field which does not open: no walk can free the key of them. */
   quarantined: number;
 }
@@ -33,10 +35,23 @@ export async function needsOf(change: Change, tenantId: number, keyId: number): 
      where tenant_id = $1 and key_id = $2`,
     [tenantId, keyId],
   );
-  return { rows, quarantined: stuck?.rows ?? 0 };
+  const [kept] = await change.execute<{ backups: number }>(
+    `select count(*)::integer as backups from data_keys k join archive_keys a on ${inArchive("k")} where k.id = $1`,
+    [keyId],
+  );
+  return { rows, backups: kept?.backups ?? 0, quarantined: stuck?.rows ?? 0 };
 }
 
-export const isNeeded = ({ rows }: KeyNeeds): boolean => Object.values(rows).some((count) => count > 0);
+/**
+ * An archive may hold what any key sealed that was there when it was closed and is not destroyed since: to look which
+ * ones it really names would keep a list per backup and tenant.
+ * @param key the name that the statement gives to data_keys; archive_keys must be `a`
+ */
+export const inArchive = (key: string): string =>
+  `((a.tenant_id is null or a.tenant_id = ${key}.tenant_id) and (a.closed_at is null or a.closed_at >= ${key}.created_at))`;
+
+export const isNeeded = ({ rows, backups }: KeyNeeds): boolean =>
+  backups > 0 || Object.values(rows).some((count) => count > 0);
 
 const total = ({ rows }: KeyNeeds): number => Object.values(rows).reduce((sum, count) => sum + count, 0);
 
@@ -57,7 +72,7 @@ export function retireDataKeys(
   });
 }
 
-/** Destroys what may be destroyed. @returns the tenant's old keys that rows still name */
+/** Destroys what neither a row nor a backup needs. @returns the tenant's old keys that rows still name */
 export async function endUnnamedKeys(
   change: Change,
   tenantId: number,
@@ -66,16 +81,16 @@ export async function endUnnamedKeys(
   // Whoever calls waits for a tenant of millions of rows too, and keeps its lease meanwhile.
   await change.execute(`select set_config('statement_timeout', '${countMsMax}', true)`);
   // Alone with each key: whoever writes a row under it holds it shared until its transaction ends.
-  const old = await change.execute<{ id: number }>(
-    `select id from data_keys where tenant_id = $1 and purpose = 'field' and state = 'decrypt_only'
-       and demoted_at < now() - make_interval(secs => $2) order by id for update`,
+  const old = await change.execute<{ id: number; archived: boolean }>(
+    `select id, exists (select from archive_keys a where ${inArchive("k")}) as archived from data_keys k where tenant_id = $1 and purpose = 'field' and state = 'decrypt_only'
+       and demoted_at < now() - make_interval(secs => $2) order by id for update of k`,
     [tenantId, heldSeconds],
   );
   await forgetMended(change, tenantId);
   const named: number[] = [];
-  for (const { id } of old) {
+  for (const { id, archived } of old) {
     if (await isNamed(change, tenantId, id)) named.push(id);
-    else await destroyDataKey(change, tenantId, id);
+    else if (!archived) await destroyDataKey(change, tenantId, id);
   }
   return named;
 }
@@ -124,12 +139,15 @@ export async function destroyDataKey(change: Change, tenantId: number, id: numbe
   change.audit({ tenantId, action: "encryption.destroy_key", target: { type: "data_key", id } });
 }
 
-/** @returns the versions that were destroyed: no data key is wrapped by them any more */
+/** @returns the versions that were destroyed: no data key is wrapped by them any more, and no backup needs them */
 export async function retireMasterKeys(change: Change): Promise<number[]> {
   const gone = await change.execute<{ version: number }>(
     `update master_keys m set state = 'destroyed', wrapped = null, destroyed_at = now()
      where state = 'decrypt_only'
        and not exists (select from data_keys d where d.master_version = m.version and d.state <> 'destroyed')
+       -- A full one also holds data keys as they were wrapped then.
+       and not exists (select from archive_keys a where a.master_version = m.version
+         or (a.tenant_id is null and (a.closed_at is null or a.closed_at >= m.created_at)))
      returning version`,
   );
   return gone.map((row) => row.version);

@@ -4,7 +4,7 @@ import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { holdMasterKeys } from "./master-keys.ts";
-import { endUnnamedKeys, forgetMended, retireMasterKeys } from "./retire-keys.ts";
+import { endUnnamedKeys, forgetMended, inArchive, retireMasterKeys } from "./retire-keys.ts";
 import { letGoSeconds } from "./rotation-times.ts";
 
 const tenantsMax = 1_000;
@@ -30,12 +30,19 @@ export async function sweepKeys({ database, log, config }: Runtime): Promise<voi
     `select distinct tenant_id from data_keys k where ${still} and purpose = 'field' and state = 'decrypt_only'
        and demoted_at < now() - make_interval(secs => $1)
        and not exists (select from quarantined_fields q where q.tenant_id = k.tenant_id and q.key_id = k.id)
+       and not exists (select from archive_keys a where ${inArchive("k")})
      order by tenant_id limit ${tenantsMax}`,
     [heldSeconds],
   );
-  if (unneeded.length === 0) return;
   for (const tenantId of unneeded)
     await database.change(platform, caller, (change) => endUnnamedKeys(change, tenantId, heldSeconds));
+  // Also where the last of their needs was a backup that is gone.
+  const old = await database.read(platform, {
+    name: "crypto.old_masters",
+    text: "select from master_keys where state = 'decrypt_only' limit 1",
+    values: [],
+  });
+  if (old.length === 0) return;
   await database.change(platform, caller, async (change) => {
     await holdMasterKeys(change, "alone");
     const versions = await retireMasterKeys(change);

@@ -26,6 +26,11 @@ export const healthContract = {
         webhooks_count: integer(),
         pending_deliveries: integer(),
         failed_deliveries: integer({ description: "Of the last 90 days" }),
+        backups_count: integer(),
+        last_backup_at: nullable(timestamp()),
+        last_verified_restore_at: nullable(
+          timestamp({ description: "When a backup was last restored into a scratch schema and compared" }),
+        ),
         open_incidents: integer({ description: "Limits of the day that were reached today or yesterday" }),
         key_version: nullable(integer()),
         rotation: nullable(
@@ -44,7 +49,13 @@ export const healthContract = {
         audit_checkpoint_at: nullable(timestamp({ description: "When the log was last signed" })),
         version: text(),
         uptime_s: integer(),
-        checks: object({ postgres: state, bus: state, mail: state, messenger: oneOf(["ok", "off", "down"]) }),
+        checks: object({
+          postgres: state,
+          bus: state,
+          object_store: state,
+          mail: state,
+          messenger: oneOf(["ok", "off", "down"]),
+        }),
       },
       { name: "HealthReport" },
     ),

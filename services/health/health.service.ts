@@ -22,6 +22,9 @@ interface Counts {
   webhooks: number;
   pending: number;
   failed: number;
+  backups: number;
+  last_backup: string | null;
+  last_tested: string | null;
   incidents: number;
 }
 
@@ -54,7 +57,9 @@ async function report(call: Call<unknown>): Promise<Report> {
       (select count(*)::integer from deliveries where state = 'pending') as pending,
       (select count(*)::integer from deliveries where state = 'failed') as failed,
       (select count(*)::integer from daily_counts where taken > bound
-        and day >= (now() at time zone 'utc')::date - 1) as incidents`,
+        and day >= (now() at time zone 'utc')::date - 1) as incidents,
+      b.* from (select count(*)::integer as backups, max(created_at) as last_backup,
+        max(tested_at) filter (where test_passed) as last_tested from backups where state = 'complete') b`,
     values: [],
   });
   // Which master key is in use is the installation's affair, and no tenant's secret.
@@ -66,14 +71,15 @@ async function report(call: Call<unknown>): Promise<Report> {
     values: [],
   });
   const audit = await call.db.readOne<AuditProof>(reach, auditProof);
-  const [postgres, mail, messenger] = await Promise.all([
+  const [postgres, objectStore, mail, messenger] = await Promise.all([
     check(() => call.db.pool.query("select 1")),
+    check(() => call.bus("backups.check", {})),
     check(async () => {
       if (!(await call.bus("mail.check", {})).ok) throw new Error("no mail");
     }),
     answered(call.bus("messenger.check", {}).then(({ state }) => state)),
   ]);
-  const checks = { postgres, bus: call.busState(), mail, messenger };
+  const checks = { postgres, bus: call.busState(), object_store: objectStore, mail, messenger };
   return {
     status: Object.values(checks).every((state) => state !== "down") ? "ok" : "degraded",
     tenant_mode: call.runtime.config.tenantMode === "multi",
@@ -85,17 +91,22 @@ async function report(call: Call<unknown>): Promise<Report> {
     webhooks_count: counts?.webhooks ?? 0,
     pending_deliveries: counts?.pending ?? 0,
     failed_deliveries: counts?.failed ?? 0,
+    backups_count: counts?.backups ?? 0,
+    last_backup_at: moment(counts?.last_backup),
+    last_verified_restore_at: moment(counts?.last_tested),
     open_incidents: counts?.incidents ?? 0,
     key_version: key?.version ?? null,
     rotation: key?.rotation ?? null,
     audit_ok: audit?.ok ?? null,
-    audit_proved_at: audit?.proved == null ? null : toIso(audit.proved),
-    audit_checkpoint_at: audit?.signed == null ? null : toIso(audit.signed),
+    audit_proved_at: moment(audit?.proved),
+    audit_checkpoint_at: moment(audit?.signed),
     version,
     uptime_s: Math.floor(process.uptime()),
     checks,
   };
 }
+
+const moment = (text: string | null | undefined) => (text == null ? null : toIso(text));
 
 function check(probe: () => Promise<unknown>): Promise<"ok" | "down"> {
   return answered(probe().then(() => "ok" as const));

@@ -68,6 +68,17 @@ async function webhookDisabled(this: MailService, payload: unknown): Promise<voi
   await post(this, addressee, letter);
 }
 
+async function backupTrouble(this: MailService, payload: unknown): Promise<void> {
+  const { user_id, trouble, code } = payload as {
+    user_id: number;
+    trouble: templates.BackupTrouble;
+    code: string;
+  };
+  const addressee = await callAs(this.broker, "mail", "accounts.recipient", { user_id });
+  if (addressee === null) return;
+  await post(this, addressee, templates.backupTrouble(siteOf(this), recipientOf(addressee), trouble, code));
+}
+
 async function post(service: MailService, { to }: Addressee, letter: Letter): Promise<void> {
   try {
     await mailerOf(service.runtime).send({ to, ...letter });
@@ -98,6 +109,7 @@ const mail: ServiceSchema<object, object, object, MailService> = {
         "mail.password_changed": notice("password_changed"),
         "mail.account_approved": notice("account_approved"),
         "mail.webhook_disabled": webhookDisabled,
+        "mail.backup_trouble": backupTrouble,
       },
       concurrentMax: 4,
     }),

@@ -103,6 +103,34 @@ export function webhookDisabled(
   );
 }
 
+export type BackupTrouble = "backup_failed" | "backup_missing" | "test_failed";
+
+/** @param code why, as the job has it */
+export function backupTrouble(
+  site: Site,
+  recipient: Recipient,
+  trouble: BackupTrouble,
+  code: string,
+): Letter {
+  const what = {
+    backup_failed: "A nightly backup failed",
+    backup_missing: "There is no full backup of last night",
+    test_failed: "A backup could not be proved by restoring it",
+  };
+  return letter(
+    `${what[trouble]} at ${site.operator}`,
+    [
+      greeting(recipient),
+      `${what[trouble]}${trouble === "backup_missing" ? "." : ` (${/^[a-z_]{1,40}$/.test(code) ? code : "unknown"}).`}`,
+      "Please look at the backups, and make one by hand when the reason is gone:",
+      {
+        code: `GET ${site.publicUrl}/api/admin/backup/list\nPOST ${site.publicUrl}/api/admin/backup/create\n{"type":"full"}`,
+      },
+    ],
+    site.operator,
+  );
+}
+
 const plainName = /^[\p{L}\p{M}'’-]{1,40}\.?(?: [\p{L}\p{M}'’-]{1,40}\.?){0,5}$/u;
 
 function greeting({ fullName }: Recipient): string {

@@ -23,6 +23,10 @@ export interface ActionContract extends Places {
   readonly weight?: number;
   /** Set: the action takes the body as it was sent, for who signs bytes. See raw-body.ts. */
   readonly rawBody?: RawBody;
+  /** Set: the result says where the gateway fetches a file for the client. See archive/download.ts. */
+  readonly download?: true;
+  /** Set: also answered to those whose tenant is being restored; all else is 503 to them. */
+  readonly duringRestore?: true;
 }
 
 export type Contract = Readonly<Record<string, ActionContract>>;

@@ -76,6 +76,9 @@ export class Unavailable extends ServiceError {
   }
 }
 
+export const tenantRestoring = () =>
+  new Unavailable("tenant_restoring", "This tenant is being restored from a backup", 5);
+
 export function exposedFacts(error: unknown): ExposedFacts | undefined {
   if (typeof error !== "object" || error === null || !("data" in error)) return undefined;
   const { data } = error;

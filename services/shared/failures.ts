@@ -2,13 +2,15 @@
 // constant 500. Raw errors of libraries and of the database stay on their node, where the log has them.
 import { Errors } from "moleculer";
 import { errorCode } from "./embedded/start-error.ts";
-import { exposedFacts, ServiceError, Unavailable } from "./errors.ts";
+import { exposedFacts, ServiceError, tenantRestoring, Unavailable } from "./errors.ts";
 
 const lostDatabase =
   /^(?:08...|57P0[1-4]|53[0-9A-Z]{3}|ECONN\w+|ENOENT|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND)$/;
 const statementTimeout = "57014";
 /** Raised by hold_sealing_keys: this process slept with a key in its hand that has been destroyed meanwhile. */
 const destroyedKey = "RK001";
+/** Raised by refuse_frozen. */
+const frozenTenant = "RF001";
 const contended = new Set(["40001", "40P01", "55P03"]);
 const lostConnection =
   /^(?:Connection terminated|timeout exceeded when trying to connect|Client has encountered)/;
@@ -47,6 +49,7 @@ export function translate(error: unknown): { told: Error; noteworthy: boolean } 
   }
   if (code === destroyedKey)
     return { told: new Unavailable("busy", "The keys have just changed", 1), noteworthy: true };
+  if (code === frozenTenant) return { told: tenantRestoring(), noteworthy: false };
   if (code === statementTimeout || contended.has(code))
     return { told: new Unavailable("busy", "Took too long"), noteworthy: true };
   return { told: new Errors.MoleculerError("Internal error", 500, "internal_error"), noteworthy: true };

@@ -19,7 +19,7 @@ interface Operation {
 const file = join(import.meta.dirname, "../interface/operations.json");
 const operations: Operation[] = JSON.parse(readFileSync(file, "utf8"));
 
-const built = ["4.2", "4.3", "4.4", "4.5", "4.6", "4.7", "4.8", "4.10", "4.12", "4.13"];
+const built = ["4.2", "4.3", "4.4", "4.5", "4.6", "4.7", "4.8", "4.9", "4.10", "4.12", "4.13"];
 const ours = [
   "DELETE /api/patients/{patient_id}",
   "GET /api/admin/audit/checkpoints",
@@ -27,11 +27,13 @@ const ours = [
   "GET /api/admin/audit/verify",
   "GET /api/admin/encryption/status",
   "GET /api/admin/payments",
+  "GET /api/backup-download/{ticket}",
   "GET /api/patients",
   "GET /api/patients/{patient_id}",
   "GET /api/patients/{patient_id}/records",
   "GET /api/webhooks/event-types",
   "GET /api/webhooks/{webhook_id}/deliveries",
+  "POST /api/admin/backup/download-ticket/{backup_id}",
   "POST /api/auth/logout",
   "POST /api/auth/reset-password",
   "POST /api/patients",

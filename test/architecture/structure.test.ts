@@ -91,6 +91,7 @@ describe("imports", () => {
     expect(names(readers).sort()).toEqual([
       "services/main.ts",
       "services/migrate.ts",
+      "services/restore.ts",
       "services/rewrap.ts",
       "services/shared/config.ts",
     ]);
@@ -156,6 +157,7 @@ describe("actions", () => {
         "tenants.restore",
         "patients.restore",
         "crypto.destroy_key",
+        "backups.make",
       ].includes(name);
       expect(routed.has(name) || called || forOperators).toBe(true);
     },

@@ -75,9 +75,13 @@ export interface RunningProcess {
 }
 
 /** Runs `node services/start.ts` (or another program) with exactly these settings (and PATH, HOME). */
-export function runProcess(env: Record<string, string>, program = "services/start.ts"): RunningProcess {
+export function runProcess(
+  env: Record<string, string>,
+  program = "services/start.ts",
+  args: readonly string[] = [],
+): RunningProcess {
   const { PATH = "", HOME = "" } = process.env;
-  const child = spawn(process.execPath, [program], {
+  const child = spawn(process.execPath, [program, ...args], {
     cwd: root,
     env: { PATH, HOME, ...env },
     stdio: ["ignore", "pipe", "pipe"],

@@ -39,6 +39,43 @@ export interface Change {
   enqueue(task: string, payload: Record<string, unknown>, options?: { key?: string }): Promise<void>;
 }
 
+/** A change without MikroORM: what work on a connection of its own leaves behind in its transaction. */
+export type PlainChange = Omit<Change, "entities">;
+
+type Execute = Change["execute"];
+
+interface Recording extends PlainChange {
+  /** Writes what was told and audited, last: the first audit entry locks the tenant's chain until the end. */
+  finish: (caller: Caller) => Promise<void>;
+}
+
+export function recording(execute: Execute): Recording {
+  const audited: AuditFacts[] = [];
+  const told: EventFacts[] = [];
+  return {
+    execute,
+    audit: (facts) => void audited.push(facts),
+    tell: (facts) => void told.push(facts),
+    enqueue: async (task, payload, options) => {
+      await execute("select add_task($1, payload := $2::json, job_key := $3)", [
+        task,
+        JSON.stringify(payload),
+        options?.key ?? null,
+      ]);
+    },
+    finish: async (caller) => {
+      for (const event of told) {
+        await execute("insert into events (tenant_id, kind, payload) values ($1, $2, $3)", [
+          event.tenantId,
+          event.kind,
+          JSON.stringify(event.payload),
+        ]);
+      }
+      for (const entry of audited) await execute(auditInsert, auditValues(entry, caller));
+    },
+  };
+}
+
 export function runChange<T>(
   entities: EntityManager,
   scope: Scope,
@@ -47,36 +84,16 @@ export function runChange<T>(
 ): Promise<T> {
   const fork = entities.fork({ session: sessionOf(scope) });
   return fork.transactional(async (em) => {
-    const audited: AuditFacts[] = [];
-    const told: EventFacts[] = [];
     const transaction = em.getTransactionContext<Kysely<unknown>>();
     if (transaction === undefined) throw new Error("a change runs in a transaction");
     const execute = async <Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> =>
       // The caller says what columns its statement answers.
       (await runBound(transaction, { text, values: [...values] })).rows as Row[];
     if (scope === "platform") await execute(platformRole);
-    const result = await work({
-      entities: em,
-      execute,
-      audit: (facts) => void audited.push(facts),
-      tell: (facts) => void told.push(facts),
-      enqueue: async (task, payload, options) => {
-        await execute("select add_task($1, payload := $2::json, job_key := $3)", [
-          task,
-          JSON.stringify(payload),
-          options?.key ?? null,
-        ]);
-      },
-    });
+    const { finish, ...change } = recording(execute);
+    const result = await work({ ...change, entities: em });
     await em.flush();
-    for (const event of told) {
-      await execute("insert into events (tenant_id, kind, payload) values ($1, $2, $3)", [
-        event.tenantId,
-        event.kind,
-        JSON.stringify(event.payload),
-      ]);
-    }
-    for (const entry of audited) await execute(auditInsert, auditValues(entry, caller));
+    await finish(caller);
     return result;
   });
 }

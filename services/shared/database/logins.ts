@@ -23,6 +23,7 @@ export const defaultLogins: readonly LoginKind[] = [
   { kind: "crypto", services: ["crypto"] },
   { kind: "support", services: ["audit", "cache", "health", "mail", "patients", "payments"] },
   { kind: "outbound", services: ["messenger", "webhooks"] },
+  { kind: "backups", services: ["backups"] },
 ];
 
 /** https://www.postgresql.org/docs/18/limits.html: longer names are cut off, and two might become one */

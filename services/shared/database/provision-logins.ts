@@ -4,7 +4,8 @@ import pg from "pg";
 import { StartError } from "../embedded/start-error.ts";
 import { type LoginSettings, passwordOf } from "./application-login.ts";
 import { readGrants } from "./grants/catalogue.ts";
-import { grantsFor, statementsBetween } from "./grants/plan.ts";
+import { restoreRights, restoreRole } from "./grants/backups.ts";
+import { grantsFor, grantsIn, statementsBetween } from "./grants/plan.ts";
 import { type Login, loginsOf, platformRoleOf, rightsOf } from "./logins.ts";
 import { scramVerifier } from "./scram.ts";
 
@@ -73,6 +74,7 @@ async function ensureRoles(
   await setMemberships(owner, name, [
     { role: "records_app", inherit: true, set: false },
     ...(platformRole === undefined ? [] : [{ role: platformRole, inherit: false, set: true }]),
+    ...(login.services.includes("backups") ? [{ role: restoreRole, inherit: false, set: true }] : []),
   ]);
   await setMemberships(
     owner,
@@ -116,9 +118,9 @@ async function setMemberships(
 /** @param gone roles that are to have nothing */
 async function grantAll(owner: pg.Client, logins: readonly Login[], gone: readonly string[]): Promise<void> {
   const roles = logins.flatMap(({ name }) => [name, platformRoleOf(name)]);
-  const wanted = logins.flatMap(grantsFor);
+  const wanted = [...logins.flatMap(grantsFor), ...grantsIn(restoreRole, restoreRights)];
   for (let round = 0; ; round++) {
-    const actual = await readGrants(owner, [...roles, ...gone, ...policyRoles]);
+    const actual = await readGrants(owner, [...roles, ...gone, ...policyRoles, restoreRole]);
     const statements = statementsBetween(actual, wanted);
     if (statements.length === 0) return;
     if (round === roundsMax)

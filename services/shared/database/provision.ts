@@ -67,6 +67,43 @@ export async function provision(options: ProvisionOptions): Promise<Provisioned>
   }
 }
 
+/**
+ * For a backup of an earlier version: an empty database with the tables of that version.
+ * @param last the name of that version's last migration
+ * @throws StartError when this program does not know it, or the database is beyond it
+ */
+export async function provisionAt(ownerUrl: string, bootSecret: string, last: string): Promise<void> {
+  const owner = await openClient(ownerUrl, "DATABASE_URL");
+  try {
+    await assertFoldsCase(owner);
+    await owner.query("select pg_advisory_lock($1)", [lockKey]);
+    await assertBootSecret(owner, { ownerUrl, bootSecret });
+    await schemaAge(owner);
+    if (!migrations.some(({ name }) => name === last))
+      throw new StartError(
+        `The backup is of a version that this one does not know (${last}): restore it with that one.`,
+      );
+    const newest = await newestMigration(owner);
+    if (newest !== undefined && newest > last)
+      throw new StartError(
+        "The database has tables of a later version than the backup: restore into a new, empty one.",
+      );
+    if (newest !== last) await migrate(ownerUrl, await databaseOf(owner), last);
+    await provisionJobs(owner, ownerUrl);
+  } finally {
+    await owner.end();
+  }
+}
+
+async function newestMigration(owner: pg.Client): Promise<string | undefined> {
+  const { rows } = await owner.query("select to_regclass('mikro_orm_migrations') is not null as exists");
+  if (rows[0].exists !== true) return undefined;
+  const newest = await owner.query<{ name: string | null }>(
+    "select max(name) as name from mikro_orm_migrations",
+  );
+  return newest.rows[0]?.name ?? undefined;
+}
+
 /** E-mails and record numbers are told apart whatever their case, in every script. @throws StartError */
 async function assertFoldsCase(owner: pg.Client): Promise<void> {
   const { rows } = await owner.query<{ encoding: string }>("select getdatabaseencoding() as encoding");
@@ -108,7 +145,7 @@ async function databaseOf(owner: pg.Client): Promise<string> {
 }
 
 /** @param database its own name: of a database that is not there the migrator would make one */
-async function migrate(ownerUrl: string, database: string): Promise<void> {
+async function migrate(ownerUrl: string, database: string, last?: string): Promise<void> {
   const orm = await MikroORM.init({
     entities: [],
     discovery: { warnWhenNoEntities: false },
@@ -120,7 +157,7 @@ async function migrate(ownerUrl: string, database: string): Promise<void> {
     migrations: { migrationsList: migrations, snapshot: false, transactional: true, allOrNothing: true },
   });
   try {
-    await orm.migrator.up();
+    await orm.migrator.up(last === undefined ? undefined : { to: last });
   } finally {
     await orm.close();
   }

@@ -9,6 +9,9 @@ const caller = Caller.system("deliveries");
 
 export const leaseSeconds = 15;
 
+/** Nobody is told of a tenant that is being restored; what is due waits. */
+const frozen = `exists (select from tenant_freezes f where f.tenant_id = delivery_targets.tenant_id and f.until > now())`;
+
 export interface Leased {
   id: number;
   tenant_id: number;
@@ -25,7 +28,7 @@ export async function look(
     byIndex: true,
     text: `select exists (select from fan_out_queue) as queued,
       exists (select from delivery_targets where next_due_at <= now() and channel = $1
-        and (leased_until is null or leased_until < now())) as due`,
+        and (leased_until is null or leased_until < now()) and not ${frozen}) as due`,
     values: [channel],
   });
 }
@@ -37,7 +40,7 @@ export function lease(database: Database, channel: string, worker: string, max: 
     byIndex: true,
     text: `update delivery_targets set leased_by = $2::uuid, leased_until = now() + interval '${leaseSeconds} seconds'
       where id in (select id from delivery_targets where next_due_at <= now() and channel = $1
-        and (leased_until is null or leased_until < now()) order by next_due_at limit $3 for no key update skip locked)
+        and (leased_until is null or leased_until < now()) and not ${frozen} order by next_due_at limit $3 for no key update skip locked)
       returning id, tenant_id, wakes`,
     values: [channel, worker, max],
   });

@@ -87,6 +87,16 @@ export function unwrapDataKey(master: KeyObject, name: DataKeyName, wrapped: Buf
   return unwrap(master, dataName(name), wrapped);
 }
 
+/** @param name of the archive: no other one's key opens under it */
+export function wrapArchiveKey(master: KeyObject, name: string, key: Buffer): Buffer {
+  return wrap(master, name, key);
+}
+
+/** @throws SealBroken */
+export function unwrapArchiveKey(master: KeyObject, name: string, wrapped: Buffer): Buffer {
+  return unwrap(master, name, wrapped);
+}
+
 /** What `unwrapping` gives, undefined when it is broken: for whoever can go on without that one key. */
 export function ifItOpens<T>(unwrapping: () => T): T | undefined {
   try {

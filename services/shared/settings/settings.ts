@@ -1,6 +1,7 @@
 // All settings, and the type of what they are when they were read.
 import { accountSettings } from "./accounts.ts";
 import { auditSettings } from "./audit.ts";
+import { backupSettings } from "./backups.ts";
 import { cacheSettings } from "./cache.ts";
 import { databaseSettings } from "./database.ts";
 import type { Setting } from "./entry.ts";
@@ -24,6 +25,7 @@ export const settings = {
   ...paymentSettings,
   ...webhookSettings,
   ...messengerSettings,
+  ...backupSettings,
 };
 
 type ValueOf<S> = S extends Setting<infer T> ? T : never;

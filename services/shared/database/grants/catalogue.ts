@@ -2,7 +2,7 @@
 import type pg from "pg";
 import type { Grant } from "./plan.ts";
 
-const ours = "array['public', 'graphile_worker']::name[]";
+const ours = "array['public', 'graphile_worker', 'staging']::name[]";
 /** A table by its bare name, as all of ours are in `public`. */
 const objectName = "case n.nspname when 'public' then c.relname::text else n.nspname || '.' || c.relname end";
 

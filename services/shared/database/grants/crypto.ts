@@ -16,6 +16,7 @@ export const crypto: ServiceRights = {
     patients: resealed("identity, notes"),
     patient_records: resealed("body"),
     webhooks: resealed("secret, previous_secret"),
+    archive_keys: "select, insert, update, delete",
     tenants: lock,
     audit_entries: record,
     events: tell,

@@ -14,6 +14,7 @@ export const health: ServiceRights = {
   platform: {
     ...counted,
     master_keys: "select (version, state)",
+    backups: "select",
     rotations: "select (id, state, rows_total, rows_done)",
   },
   audits: [],

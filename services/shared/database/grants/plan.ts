@@ -14,7 +14,7 @@ export interface Grant {
 export const keyOf = ({ role, on, object, column, privilege }: Grant): string =>
   [role, on, object, column, privilege].join("|");
 
-const schemas: ReadonlySet<string> = new Set(["public", "graphile_worker"]);
+const schemas: ReadonlySet<string> = new Set(["public", "graphile_worker", "staging"]);
 
 /** @throws Error for what is not written as `Privileges` has it */
 export function grantsIn(role: string, privileges: Privileges): Grant[] {

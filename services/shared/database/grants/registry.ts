@@ -1,6 +1,7 @@
 // What each service may do in the database, by the name of its folder; and what is nobody's.
 import { audit } from "./audit.ts";
 import { auth } from "./auth.ts";
+import { backups } from "./backups.ts";
 import { cache } from "./cache.ts";
 import { crypto } from "./crypto.ts";
 import { health } from "./health.ts";
@@ -16,6 +17,7 @@ import { webhooks } from "./webhooks.ts";
 export const rightsByService: Readonly<Record<string, ServiceRights>> = {
   audit,
   auth,
+  backups,
   cache,
   crypto,
   health,
@@ -49,9 +51,9 @@ export const guarded: readonly {
   privilege: string;
   services: readonly string[];
 }[] = [
-  { object: "master_keys", column: "wrapped", privilege: "select", services: ["crypto"] },
-  { object: "data_keys", column: "wrapped", privilege: "select", services: ["crypto"] },
-  { object: "users", column: "password_hash", privilege: "select", services: ["auth"] },
+  { object: "master_keys", column: "wrapped", privilege: "select", services: ["backups", "crypto"] },
+  { object: "data_keys", column: "wrapped", privilege: "select", services: ["backups", "crypto"] },
+  { object: "users", column: "password_hash", privilege: "select", services: ["auth", "backups"] },
   { object: "users", column: "password_hash", privilege: "update", services: ["users"] },
   { object: "mail_tokens", privilege: "insert", services: ["users"] },
 ];

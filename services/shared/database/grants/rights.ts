@@ -35,6 +35,8 @@ export const everyLogin: Privileges = {
   public: "usage",
   tenants: "select (id, subdomain, is_active, deleted_at)",
   database_logins: "select",
+  // Whether a restore holds the tenant; the triggers that keep writers away ask it too.
+  tenant_freezes: "select (tenant_id, until)",
 };
 
 /** Of every login, in its tenants' scope: whether the schema is its program's. */

@@ -1,0 +1,110 @@
+// Where gateways fetch archives from: a listener inside the installation, of each process that runs the backups. It knows
+// tickets alone: random, good for one request within seconds, each for one object of the store. What it sends is the object
+// as it is stored, encrypted, so whoever listens on the way learns its length and nothing else.
+import { randomBytes } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { networkInterfaces } from "node:os";
+import { pipeline } from "node:stream/promises";
+import { Unavailable } from "../shared/errors.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import type { Store } from "../shared/store/store.ts";
+
+const ticketMs = 30_000;
+const ticketsMax = 1_000;
+const streamsMax = 16;
+/** Of a connection on which nothing moves: a client that stopped reading. */
+const idleMsMax = 60_000;
+const drainMsMax = 10_000;
+
+interface Ticket {
+  object: string;
+  until: number;
+}
+
+export class ArchiveServer {
+  readonly #store: Store;
+  readonly #runtime: Runtime;
+  readonly #server: Server;
+  readonly #tickets = new Map<string, Ticket>();
+  #streams = 0;
+  #port = 0;
+
+  constructor(runtime: Runtime, store: Store) {
+    this.#runtime = runtime;
+    this.#store = store;
+    this.#server = createServer(
+      { headersTimeout: 5_000, requestTimeout: 5_000, maxHeaderSize: 4_096 },
+      (request, response) => void this.#answer(request, response),
+    );
+    this.#server.setTimeout(idleMsMax, (socket) => socket.destroy());
+    this.#server.maxConnections = 4 * streamsMax;
+  }
+
+  async listen(): Promise<void> {
+    const { backupStreamPort, natsUrl } = this.#runtime.config;
+    // Without a bus there is no gateway but this process's own.
+    const host = natsUrl === undefined ? "127.0.0.1" : undefined;
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen(backupStreamPort, host, resolve);
+    });
+    const address = this.#server.address();
+    this.#port = typeof address === "object" && address !== null ? address.port : backupStreamPort;
+  }
+
+  /** @returns where the object can be fetched, once and soon. @throws Unavailable when too many wait to be */
+  offer(object: string): string {
+    const now = performance.now();
+    for (const [ticket, { until }] of this.#tickets) if (until < now) this.#tickets.delete(ticket);
+    if (this.#tickets.size >= ticketsMax || this.#streams >= streamsMax)
+      throw new Unavailable("busy", "Too many downloads at the moment", 10);
+    const ticket = randomBytes(32).toString("base64url");
+    this.#tickets.set(ticket, { object, until: now + ticketMs });
+    return `http://${this.#host()}:${this.#port}/${ticket}`;
+  }
+
+  async close(): Promise<void> {
+    if (!this.#server.listening) return;
+    const late = setTimeout(() => this.#server.closeAllConnections(), drainMsMax);
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+      this.#server.closeIdleConnections();
+    });
+    clearTimeout(late);
+  }
+
+  #host(): string {
+    const { backupStreamHost, natsUrl } = this.#runtime.config;
+    if (backupStreamHost !== undefined) return backupStreamHost;
+    if (natsUrl === undefined) return "127.0.0.1";
+    const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+    const outer = addresses.filter(({ internal }) => !internal);
+    const own = outer.find(({ family }) => family === "IPv4") ?? outer.find(({ scopeid }) => !scopeid);
+    if (own === undefined) return "127.0.0.1";
+    return own.family === "IPv6" ? `[${own.address}]` : own.address;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const ticket = request.url?.slice(1) ?? "";
+    const found = request.method === "GET" ? this.#tickets.get(ticket) : undefined;
+    this.#tickets.delete(ticket);
+    if (found === undefined || found.until < performance.now()) {
+      response.writeHead(404).end();
+      return;
+    }
+    const gone = new AbortController();
+    response.once("close", () => gone.abort());
+    this.#streams++;
+    try {
+      const body = await this.#store.get(found.object, gone.signal);
+      await pipeline(body, response);
+    } catch (error) {
+      // The other side went, or the store failed: what is cut off does not open there.
+      if (!gone.signal.aborted) this.#runtime.log.warn({ err: error }, "an archive could not be sent");
+      if (response.headersSent) response.destroy();
+      else response.writeHead(503).end();
+    } finally {
+      this.#streams--;
+    }
+  }
+}

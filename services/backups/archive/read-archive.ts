@@ -1,0 +1,151 @@
+// From an archive in the store back to its tables, as one stream. All of it is compared with the manifest, which was proved
+// before: nothing is longer, other or missing. Whoever wants to rely on that waits for the end before using what came.
+import { createHash, type Hash, type KeyObject } from "node:crypto";
+import { pipeline, type Readable, Transform } from "node:stream";
+import { constants, createZstdDecompress } from "node:zlib";
+import { ArchiveDamaged, opening } from "../../shared/archive/sealed-stream.ts";
+import type { Store } from "../../shared/store/store.ts";
+import { type ArchivedTable, archiveNameOf, dataKeyOf, type Manifest } from "./manifest.ts";
+import { readTar } from "./tar.ts";
+
+/** zstd -1 needs 512 kB; what wants more memory to be unpacked is not ours. */
+const windowLogMax = 23;
+/** Heads, padding and the manifest, beside the tables' own bytes: a file of a part has 512 and up to 511. */
+const overheadBytes = 4 * 1024 * 1024;
+
+/** What takes the tables' bytes, table after table. */
+export interface TableSink {
+  begin(table: ArchivedTable): Promise<void>;
+  part(bytes: Buffer): Promise<void>;
+  end(): Promise<void>;
+}
+
+/** For reading that only checks. */
+export const nowhere: TableSink = {
+  begin: async () => {},
+  part: async () => {},
+  end: async () => {},
+};
+
+/**
+ * @param manifest proved
+ * @param progress told of the tables' bytes as they come
+ * @throws ArchiveDamaged, or what the store or the sink throws
+ */
+export async function readArchive(
+  store: Store,
+  manifest: Manifest,
+  key: KeyObject,
+  sink: TableSink,
+  progress: (bytes: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { contents, file } = manifest;
+  const source = await store.get(dataKeyOf(contents.backup_id), signal);
+  const sum = createHash("sha256");
+  const plain = openedArchive(source, manifest, key, sum);
+  try {
+    const reader = new TableReader(contents.tables, sink, progress);
+    for await (const { name, bytes } of readTar(plain)) await reader.take(name, bytes);
+    await reader.finish(contents);
+  } catch (error) {
+    throw asDamage(error);
+  } finally {
+    plain.destroy();
+    source.destroy();
+  }
+  if (sum.digest("hex") !== file.sha256)
+    throw new ArchiveDamaged("The archive is not the one of its manifest.");
+}
+
+function openedArchive(source: Readable, { contents, file }: Manifest, key: KeyObject, sum: Hash): Readable {
+  const tableBytes = contents.tables.reduce((bytes, table) => bytes + table.bytes, 0);
+  const decompress = createZstdDecompress({
+    params: { [constants.ZSTD_d_windowLogMax]: windowLogMax },
+    chunkSize: 256 * 1024,
+  });
+  const last = atMost(tableBytes + Math.ceil(tableBytes / 512) + overheadBytes);
+  const head = opening(key, archiveNameOf(contents));
+  // Whichever fails, all are destroyed with its error, which the one who reads the last then meets.
+  pipeline(source, head, atMost(file.bytes, sum), decompress, last, () => {});
+  return last;
+}
+
+/** Lets no more than so many bytes through: what would unpack to more than the manifest says is refused on the way. */
+function atMost(bytesMax: number, sum?: Hash): Transform {
+  let bytes = 0;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      sum?.update(chunk);
+      if (bytes > bytesMax) done(new ArchiveDamaged("The archive holds more than its manifest says."));
+      else done(null, chunk);
+    },
+  });
+}
+
+class TableReader {
+  readonly #tables: readonly ArchivedTable[];
+  readonly #sink: TableSink;
+  readonly #progress: (bytes: number) => void;
+  #at = -1;
+  #nth = 0;
+  #bytes = 0;
+  #hash = createHash("sha256");
+  #own: Buffer | undefined;
+
+  constructor(tables: readonly ArchivedTable[], sink: TableSink, progress: (bytes: number) => void) {
+    this.#tables = tables;
+    this.#sink = sink;
+    this.#progress = progress;
+  }
+
+  async take(name: string, bytes: Buffer): Promise<void> {
+    if (this.#own !== undefined) throw wrong();
+    if (name === "manifest.json") {
+      this.#own = bytes;
+      return;
+    }
+    const [, table, nth] = /^tables\/(\w+)\/(\d{8})\.copy$/.exec(name) ?? [];
+    // Every table has at least the head and the end that COPY writes, so each comes, and in its order.
+    if (table !== this.#tables[this.#at]?.name) await this.#next();
+    const expected = this.#tables[this.#at];
+    if (expected === undefined || table !== expected.name || Number(nth) !== ++this.#nth) throw wrong();
+    this.#bytes += bytes.length;
+    if (this.#bytes > expected.bytes) throw wrong();
+    this.#hash.update(bytes);
+    await this.#sink.part(bytes);
+    this.#progress(bytes.length);
+  }
+
+  async #next(): Promise<void> {
+    await this.#end();
+    const table = this.#tables[++this.#at];
+    if (table === undefined) throw wrong();
+    this.#nth = 0;
+    this.#bytes = 0;
+    this.#hash = createHash("sha256");
+    await this.#sink.begin(table);
+  }
+
+  async #end(): Promise<void> {
+    const table = this.#tables[this.#at];
+    if (table === undefined) return;
+    if (this.#bytes !== table.bytes || this.#hash.digest("hex") !== table.sha256) throw wrong();
+    await this.#sink.end();
+  }
+
+  async finish(contents: Manifest["contents"]): Promise<void> {
+    await this.#end();
+    const isWhole = this.#at === this.#tables.length - 1;
+    if (!isWhole || this.#own?.toString() !== `${JSON.stringify(contents, null, 1)}\n`) throw wrong();
+  }
+}
+
+const wrong = () => new ArchiveDamaged("The archive is not the one of its manifest.");
+
+/** What zstd cannot read was changed before it was encrypted, or is not ours. */
+function asDamage(error: unknown): unknown {
+  const code = typeof error === "object" && error !== null && "code" in error ? String(error.code) : "";
+  return code.startsWith("ZSTD_error") ? new ArchiveDamaged("The archive cannot be unpacked.") : error;
+}

@@ -1,0 +1,163 @@
+// From one snapshot of the database to an encrypted archive in the store, as one stream: COPY, tar, zstd, encryption. What is
+// in memory at a time does not grow with the tables, and nothing plain is written anywhere.
+import { createHash, type Hash, type KeyObject } from "node:crypto";
+import { Readable, Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { constants, createZstdCompress } from "node:zlib";
+import { sealing } from "../../shared/archive/sealed-stream.ts";
+import { type Bulk, quoted } from "../../shared/database/bulk.ts";
+import type { Store } from "../../shared/store/store.ts";
+import { columnsLeftOut, type TableName, tablesOf } from "../table-decisions.ts";
+import { type ArchivedTable, archiveNameOf, type Contents, dataKeyOf } from "./manifest.ts";
+import { tarEnd, tarFile } from "./tar.ts";
+
+/** Fewer than a file may have: a chunk of COPY comes whole. */
+const partBytes = 1024 * 1024;
+const compressionLevel = 1;
+
+export interface Progress {
+  (done: { step: string; rows: number; bytes: number; table: number; tables: number }): void;
+}
+
+export interface Written {
+  contents: Contents;
+  file: { bytes: number; sha256: string };
+  storedBytes: number;
+}
+
+/** @param bulk a snapshot that has begun; @param facts all that the manifest says but the tables */
+export async function writeArchive(
+  bulk: Bulk,
+  store: Store,
+  facts: Omit<Contents, "tables">,
+  key: KeyObject,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<Written> {
+  const contents: Contents = { ...facts, tables: [] };
+  const file = new Summing();
+  const body = sealing(key, archiveNameOf(contents));
+  const compress = createZstdCompress({
+    params: { [constants.ZSTD_c_compressionLevel]: compressionLevel },
+    chunkSize: 256 * 1024,
+  });
+  const files = Readable.from(filesOf(bulk, contents, progress), {
+    objectMode: false,
+    highWaterMark: partBytes,
+  });
+  // The one who fails first is the reason; the other is told to end, and its error is an echo.
+  const stop = new AbortController();
+  const either = AbortSignal.any([signal, stop.signal]);
+  const flowing = pipeline(files, compress, file, body, { signal: either }).catch((error: unknown) => {
+    body.destroy(error instanceof Error ? error : new Error("the archive could not be written"));
+    throw error;
+  });
+  flowing.catch(() => undefined);
+  try {
+    const { bytes } = await store.put(dataKeyOf(contents.backup_id), body, signal);
+    await flowing;
+    return { contents, file: { bytes: file.bytes, sha256: file.sha256() }, storedBytes: bytes };
+  } catch (error) {
+    stop.abort(error);
+    throw error;
+  }
+}
+
+async function* filesOf(bulk: Bulk, contents: Contents, progress: Progress): AsyncGenerator<Buffer> {
+  const at = new Date(contents.taken_at);
+  const names = tablesOf(contents.type);
+  const done = { rows: 0, bytes: 0 };
+  for (const [place, name] of names.entries()) {
+    const columns = await columnsOf(bulk, contents, name);
+    const copy = bulk.copyOut(selectOf(contents, name, columns));
+    const hash = createHash("sha256");
+    let bytes = 0;
+    for await (const [nth, part] of partsOf(copy)) {
+      hash.update(part);
+      bytes += part.length;
+      yield* tarFile({ name: partName(name, nth), bytes: part }, at);
+      progress({
+        step: name,
+        rows: done.rows,
+        bytes: done.bytes + bytes,
+        table: place,
+        tables: names.length,
+      });
+    }
+    const table: ArchivedTable = { name, columns, rows: copy.rowCount, bytes, sha256: hash.digest("hex") };
+    contents.tables.push(table);
+    done.rows += table.rows;
+    done.bytes += bytes;
+    progress({ step: name, ...done, table: place + 1, tables: names.length });
+  }
+  yield* tarFile({ name: "manifest.json", bytes: Buffer.from(`${JSON.stringify(contents, null, 1)}\n`) }, at);
+  yield tarEnd;
+}
+
+const partName = (table: string, nth: number) => `tables/${table}/${String(nth).padStart(8, "0")}.copy`;
+
+/** The parts of a stream, numbered from 1; what comes is put together until it is worth a file. */
+async function* partsOf(stream: AsyncIterable<Buffer>): AsyncGenerator<[number, Buffer]> {
+  let held: Buffer[] = [];
+  let bytes = 0;
+  let nth = 0;
+  for await (const chunk of stream) {
+    for (let from = 0; from < chunk.length; from += partBytes) {
+      const piece = chunk.length <= partBytes ? chunk : chunk.subarray(from, from + partBytes);
+      held.push(piece);
+      bytes += piece.length;
+      if (bytes < partBytes) continue;
+      yield [++nth, Buffer.concat(held, bytes)];
+      held = [];
+      bytes = 0;
+    }
+  }
+  if (bytes > 0) yield [++nth, Buffer.concat(held, bytes)];
+}
+
+async function columnsOf(
+  bulk: Bulk,
+  { type }: Contents,
+  table: TableName,
+): Promise<ArchivedTable["columns"]> {
+  const columns = await bulk.query<{ name: string; type: string }>(
+    `select attname as name, format_type(atttypid, atttypmod) as type from pg_attribute
+     where attrelid = to_regclass('public.' || quote_ident($1)) and attnum > 0 and not attisdropped and attgenerated = ''
+       and attname <> all($2::text[]) order by attnum`,
+    [table, columnsLeftOut(type, table)],
+  );
+  if (columns.length === 0) throw new Error(`the table ${table} is missing`);
+  return columns;
+}
+
+/** A tenant's rows are named twice: here, and by the policies beneath. */
+function selectOf(
+  { tenant_id: tenantId }: Contents,
+  table: string,
+  columns: ArchivedTable["columns"],
+): string {
+  const list = columns.map(({ name }) => quoted(name)).join(", ");
+  const own = table === "tenants" ? "id" : "tenant_id";
+  const where = tenantId === null ? "" : ` where ${own} = ${tenantId}`;
+  return `(select ${list} from public.${quoted(table)}${where})`;
+}
+
+/** Counts and sums what passes. */
+class Summing extends Transform {
+  bytes = 0;
+  readonly #hash: Hash = createHash("sha256");
+
+  override _transform(
+    chunk: Buffer,
+    _encoding: BufferEncoding,
+    done: (error: null, chunk: Buffer) => void,
+  ): void {
+    this.bytes += chunk.length;
+    this.#hash.update(chunk);
+    done(null, chunk);
+  }
+
+  sha256(): string {
+    return this.#hash.digest("hex");
+  }
+}

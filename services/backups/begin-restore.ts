@@ -1,0 +1,63 @@
+// Restoring: without confirmation a plan, with it a job.
+import { randomUUID } from "node:crypto";
+import type { Call } from "../shared/bus.ts";
+import { platform } from "../shared/database/scope.ts";
+import { Conflict } from "../shared/errors.ts";
+import { mapViolations } from "../shared/failures.ts";
+import type { ParamsOf, ValueOf } from "../shared/params/types.ts";
+import type { backupsContract } from "./backups.contract.ts";
+import { jobViolations, newBackupId, wantedBy } from "./begin-backup.ts";
+import { findBackup } from "./find-backup.ts";
+import { insertJob, type NewJob } from "./job-store.ts";
+import type { Plans } from "./plan-restore.ts";
+
+type Contract = (typeof backupsContract)["backups.restore"];
+type Restore = ValueOf<Contract["result"]>;
+
+export async function restoreBackup(call: Call<ParamsOf<Contract>>, plans: Plans): Promise<Restore> {
+  const { backup_id: id, type, confirm } = call.params;
+  const { tenant_id: tenantId } = await findBackup(call, id, type);
+  if (tenantId === null)
+    throw new Conflict(
+      "full_restore_offline",
+      "A full backup is restored into an empty database by `npm run restore`",
+    );
+  const [tenant] = await call.db.read(platform, {
+    name: "backups.tenant_is_there",
+    text: "select from tenants where id = $1 and deleted_at is null",
+    values: [tenantId],
+  });
+  if (tenant === undefined)
+    throw new Conflict("tenant_gone", "The tenant of the backup does not exist any more");
+  if (confirm !== true) return { plan: { tables: await plans.of(id, tenantId) }, applied: false };
+  return begin(call, id, tenantId);
+}
+
+async function begin(call: Call<unknown>, backupId: string, tenantId: number): Promise<Restore> {
+  const job: NewJob = {
+    id: randomUUID(),
+    kind: "restore",
+    type: "tenant",
+    tenantId,
+    backupId,
+    reason: "manual",
+    safetyBackupId: newBackupId(),
+    ...wantedBy(call.caller),
+  };
+  const beginning = call.db.change(platform, call.caller, async (change) => {
+    // Against a deletion that begins at the same moment.
+    const there = await change.execute("select from backups where id = $1 and state = 'complete' for share", [
+      backupId,
+    ]);
+    if (there.length === 0) throw new Conflict("backup_in_use", "The backup is being deleted");
+    await insertJob(change, job);
+    change.audit({
+      tenantId,
+      action: "backup.restore",
+      target: { type: "backup", id: backupId },
+      changes: { job_id: job.id, safety_backup_id: job.safetyBackupId },
+    });
+  });
+  await mapViolations(jobViolations, beginning);
+  return { applied: false, job_id: job.id, backup_id: backupId, type: "tenant", status: "queued" };
+}

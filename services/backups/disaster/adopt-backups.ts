@@ -1,0 +1,63 @@
+// After a full restore the database knows of no backup: those in the store are entered again, with their keys, so that they are
+// listed, kept and restored as before.
+import { Bulk } from "../../shared/database/bulk.ts";
+import { recording } from "../../shared/database/change.ts";
+import { masterFingerprint, unwrapMasterKeyBytes } from "../../shared/sealing/wrapping.ts";
+import { listBackup } from "../backup-row.ts";
+import { system } from "../job-store.ts";
+import { whoseLog } from "../whose-log.ts";
+import type { FoundBackup } from "./find-backups.ts";
+
+/** @returns how many were entered: those of this installation */
+export async function adoptBackups(
+  appUrl: string,
+  found: readonly FoundBackup[],
+  restored: FoundBackup,
+  bootSecret: string,
+  signal: AbortSignal,
+): Promise<number> {
+  const { installation } = restored.manifest.contents;
+  const own = found.filter(({ manifest }) => manifest.contents.installation === installation);
+  const bulk = await Bulk.open(appUrl, signal);
+  try {
+    await bulk.beginChange({ as: "platform" });
+    const change = recording(<Row>(text: string, values: readonly unknown[] = []) =>
+      bulk.query<Row & object>(text, values),
+    );
+    for (const { manifest, masters } of own) {
+      const { contents, keys } = manifest;
+      const wrapped = masters.get(keys.master_version);
+      if (wrapped !== undefined) await enterMaster(bulk, bootSecret, keys.master_version, wrapped);
+      await listBackup(change, manifest);
+      await bulk.query(
+        `insert into archive_keys (backup_id, tenant_id, master_version, wrapped, closed_at) values ($1, $2, $3, $4, now())
+         on conflict do nothing`,
+        [contents.backup_id, contents.tenant_id, keys.master_version, Buffer.from(keys.wrapped, "base64")],
+      );
+    }
+    const tenantId = await whoseLog(change, null);
+    if (tenantId !== undefined)
+      change.audit({
+        tenantId,
+        action: "backup.restore",
+        target: { type: "backup", id: restored.manifest.contents.backup_id },
+        changes: { type: "full", taken_at: restored.manifest.contents.taken_at, adopted: own.length },
+      });
+    await change.finish(system);
+    await bulk.commit();
+  } finally {
+    await bulk.close();
+  }
+  return own.length;
+}
+
+/** A key that came after the restored backup: backups made since are wrapped by it. */
+async function enterMaster(bulk: Bulk, bootSecret: string, version: number, wrapped: Buffer): Promise<void> {
+  const key = unwrapMasterKeyBytes(bootSecret, version, wrapped);
+  const fingerprint = masterFingerprint(key);
+  key.fill(0);
+  await bulk.query(
+    `insert into master_keys (version, wrapped, fingerprint, state) values ($1, $2, $3, 'decrypt_only') on conflict do nothing`,
+    [version, wrapped, fingerprint],
+  );
+}

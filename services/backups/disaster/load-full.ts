@@ -1,0 +1,90 @@
+// A full backup into a database that holds nothing: the tables of the archive's version, its rows, and the counters that
+// triggers keep, in one transaction; then everything is brought to this version.
+import { Bulk, quoted } from "../../shared/database/bulk.ts";
+import { advanceSequences, loadAside } from "../../shared/database/bulk-load.ts";
+import { StartError } from "../../shared/embedded/start-error.ts";
+import type { Store } from "../../shared/store/store.ts";
+import type { ArchivedTable } from "../archive/manifest.ts";
+import { readArchive, type TableSink } from "../archive/read-archive.ts";
+import { CopySink } from "../copy-sink.ts";
+import { tablesOf } from "../table-decisions.ts";
+import type { FoundBackup } from "./find-backups.ts";
+
+export interface Shown {
+  (step: string, percent: number): void;
+}
+
+const emptyText = `select exists (select from tenants) or exists (select from users) or exists (select from master_keys)
+  or exists (select from audit_entries) as filled`;
+const checkingShare = 30;
+const loadingShare = 85;
+
+/** @param ownerUrl of a database that is migrated to the archive's version */
+export async function loadFull(
+  ownerUrl: string,
+  store: Store,
+  backup: FoundBackup,
+  show: Shown,
+  signal: AbortSignal,
+): Promise<void> {
+  const { manifest, data } = backup;
+  const tables = manifest.contents.tables.map(({ name }) => name);
+  const whole = manifest.contents.tables.reduce((sum, { bytes }) => sum + bytes, 1);
+  const meter = (step: string, from: number, to: number) => {
+    let read = 0;
+    return (bytes: number) => {
+      read += bytes;
+      show(step, from + ((to - from) * read) / whole);
+    };
+  };
+  const nowhere: TableSink = { begin: async () => {}, part: async () => {}, end: async () => {} };
+  await readArchive(store, manifest, data, nowhere, meter("checking the archive", 0, checkingShare), signal);
+  const bulk = await Bulk.open(ownerUrl, signal);
+  try {
+    await bulk.beginChange({ as: "owner" });
+    const sink = new LoadingSink(bulk);
+    const fill = async () => {
+      // No other program writes meanwhile: what lays policies aside holds the tables alone.
+      const [found] = await bulk.query<{ filled: boolean }>(emptyText);
+      if (found?.filled !== false)
+        throw new StartError(
+          "The database is not empty: a full backup is restored into an empty one, so that nothing is lost.",
+        );
+      await readArchive(
+        store,
+        manifest,
+        data,
+        sink,
+        meter("restoring the rows", checkingShare, loadingShare),
+        signal,
+      );
+      await finishRows(bulk, backup);
+    };
+    const counted = [...new Set([...tables, "user_counts"])];
+    await loadAside(bulk, counted, fill, (nth, all) =>
+      show("building the indexes", loadingShare + ((99 - loadingShare) * nth) / all),
+    );
+    await advanceSequences(bulk);
+    await bulk.commit();
+  } finally {
+    await bulk.close();
+  }
+}
+
+async function finishRows(bulk: Bulk, { masters }: FoundBackup): Promise<void> {
+  await bulk.query(`insert into user_counts (tenant_id, role, is_active, users)
+    select tenant_id, role, is_active, count(*)::integer from users where deleted_at is null group by 1, 2, 3`);
+  // As BOOT_SECRET wraps them now: it may have been changed since the backup.
+  for (const [version, wrapped] of masters)
+    await bulk.query("update master_keys set wrapped = $2 where version = $1 and wrapped is not null", [
+      version,
+      wrapped,
+    ]);
+}
+
+class LoadingSink extends CopySink {
+  protected override target({ name, columns }: ArchivedTable): string {
+    if (!tablesOf("full").some((table) => table === name)) throw new Error(`no table of an archive: ${name}`);
+    return `public.${quoted(name)} (${columns.map((column) => quoted(column.name)).join(", ")})`;
+  }
+}

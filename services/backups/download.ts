@@ -1,0 +1,109 @@
+// Handing out a backup: who may have it is decided and recorded here; the bytes go another way (archive-server.ts).
+import { createHash, randomBytes } from "node:crypto";
+import { archiveKeys, archiveNameOf, dataKeyOf } from "./archive/manifest.ts";
+import type { Call } from "../shared/bus.ts";
+import type { Download } from "../shared/archive/download.ts";
+import { platform } from "../shared/database/scope.ts";
+import { Forbidden, NotFound } from "../shared/errors.ts";
+import { toIso } from "../shared/wire.ts";
+import type { ArchiveServer } from "./archive-server.ts";
+import type { ArchiveKeyring } from "./ask-archive-keys.ts";
+import type { BackupRow } from "./backup-row.ts";
+import { findBackup } from "./find-backup.ts";
+import { system } from "./job-store.ts";
+import type { BackupType } from "./table-decisions.ts";
+import { whoseLog } from "./whose-log.ts";
+
+export interface Shelf {
+  server: ArchiveServer;
+  keyring: ArchiveKeyring;
+}
+
+const ticketSeconds = 60;
+const hashOf = (ticket: string) => createHash("sha256").update(ticket).digest();
+
+export async function downloadBackup(
+  call: Call<{ backup_id: string; type?: BackupType | null }>,
+  shelf: Shelf,
+): Promise<Download> {
+  const backup = await findBackup(call, call.params.backup_id, call.params.type);
+  return handOut(call, shelf, backup, undefined);
+}
+
+async function handOut(
+  call: Call<unknown>,
+  { server, keyring }: Shelf,
+  backup: Pick<BackupRow, "id" | "tenant_id" | "size_bytes">,
+  userId: number | undefined,
+): Promise<Download> {
+  const { key } = await keyring.open(backup.id);
+  const address = server.offer(dataKeyOf(backup.id));
+  await call.db.change(platform, call.caller, async (change) => {
+    const tenantId = (await whoseLog(change, backup.tenant_id)) ?? (await whoseLog(change, null));
+    if (tenantId === undefined) return;
+    change.audit({
+      tenantId,
+      action: "backup.download",
+      target: { type: "backup", id: backup.id },
+      ...(userId === undefined ? {} : { userId }),
+    });
+  });
+  return {
+    address,
+    key: archiveKeys(key).data.export().toString("base64"),
+    archive: archiveNameOf({ backup_id: backup.id, tenant_id: backup.tenant_id }),
+    file_name: `${backup.id}.tar.zst`,
+    bytes: Number(backup.size_bytes),
+  };
+}
+
+/** Bound to the caller's session: when that ends, so does the link. */
+export async function makeTicket(
+  call: Call<{ backup_id: string }>,
+): Promise<{ url: string; expires_at: string }> {
+  const { principal } = call.caller;
+  if (principal.kind !== "user") throw new Forbidden();
+  const backup = await findBackup(call, call.params.backup_id, undefined);
+  const ticket = randomBytes(32).toString("base64url");
+  const [row] = await call.db.change(platform, call.caller, async (change) => {
+    const made = await change.execute<{ expires_at: string }>(
+      `insert into backup_tickets (token_hash, tenant_id, session_id, backup_id, expires_at)
+       values ($1, $2, $3, $4, now() + interval '${ticketSeconds} seconds') returning expires_at::text as expires_at`,
+      [hashOf(ticket), principal.tenantId, principal.sessionId, backup.id],
+    );
+    change.audit({
+      tenantId: principal.tenantId,
+      action: "backup.make_ticket",
+      target: { type: "backup", id: backup.id },
+    });
+    return made;
+  });
+  if (row === undefined) throw new Error("a ticket was not written");
+  return {
+    url: `${call.runtime.config.publicUrl}/api/backup-download/${ticket}`,
+    expires_at: toIso(row.expires_at),
+  };
+}
+
+interface Used {
+  id: string;
+  tenant_id: number | null;
+  size_bytes: string;
+  user_id: number;
+}
+
+/** Whose session has ended, who is no administrator any more, or whose backup is gone: the link is not there. */
+export async function useTicket(call: Call<{ ticket: string }>, shelf: Shelf): Promise<Download> {
+  const used = await call.db.writeOne<Used>(platform, system, {
+    name: "backups.use_ticket",
+    text: `with taken as (delete from backup_tickets where token_hash = $1 returning *)
+      select b.id, b.tenant_id, b.size_bytes, s.user_id from taken t
+      join live_sessions s on s.id = t.session_id and s.tenant_id = t.tenant_id and s.role in ('superadmin', 'admin')
+      join backups b on b.id = t.backup_id and b.state = 'complete'
+        and (s.role = 'superadmin' or b.tenant_id = s.tenant_id)
+      where t.expires_at > now()`,
+    values: [hashOf(call.params.ticket)],
+  });
+  if (used === undefined) throw new NotFound("Download");
+  return handOut(call, shelf, used, used.user_id);
+}

@@ -1,0 +1,148 @@
+// The rows of jobs. A worker holds one by a lease; whatever it writes is written only while it holds it, so of two that
+// believe they do, one is told that it does not.
+import { Caller } from "../shared/caller.ts";
+import type { PlainChange } from "../shared/database/change.ts";
+import type { Database } from "../shared/database/database.ts";
+import { platform } from "../shared/database/scope.ts";
+import { before, type Failure, type JobStatus, underWay } from "./job.rules.ts";
+import type { BackupType } from "./table-decisions.ts";
+
+export const leaseSeconds = 30;
+
+export type JobKind = "backup" | "restore" | "test";
+export type Reason = "manual" | "nightly" | "safety";
+
+export interface Job {
+  id: string;
+  kind: JobKind;
+  type: BackupType;
+  tenantId: number | null;
+  backupId: string;
+  reason: Reason;
+  safetyBackupId: string | null;
+  tries: number;
+  createdBy: number | null;
+  operator: string | null;
+}
+
+export interface NewJob extends Omit<Job, "tries" | "safetyBackupId"> {
+  safetyBackupId?: string | null;
+}
+
+interface Row {
+  id: string;
+  kind: JobKind;
+  type: BackupType;
+  tenant_id: number | null;
+  backup_id: string;
+  reason: Reason;
+  safety_backup_id: string | null;
+  tries: number;
+  created_by: number | null;
+  operator: string | null;
+}
+
+export const system = Caller.system("backups");
+const active = `status in (${underWay.map((status) => `'${status}'`).join(", ")})`;
+
+/** Exists, and is run, only if the change commits. @throws the violation of `backup_jobs_one_at_a_time` */
+export async function insertJob(change: PlainChange, job: NewJob): Promise<void> {
+  await change.execute(
+    `insert into backup_jobs (id, kind, type, tenant_id, backup_id, reason, safety_backup_id, created_by, operator)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    [
+      job.id,
+      job.kind,
+      job.type,
+      job.tenantId,
+      job.backupId,
+      job.reason,
+      job.safetyBackupId ?? null,
+      job.createdBy,
+      job.operator,
+    ],
+  );
+  await change.enqueue("backups.run", { job_id: job.id }, { key: `backups.run:${job.id}` });
+}
+
+/** @returns undefined when it has ended, or another worker holds it */
+export async function leaseJob(database: Database, id: string, worker: string): Promise<Job | undefined> {
+  const row = await database.writeOne<Row>(platform, system, {
+    name: "backups.lease_job",
+    text: `update backup_jobs set status = 'running', leased_by = $2, tries = tries + 1,
+        leased_until = now() + interval '${leaseSeconds} seconds', started_at = coalesce(started_at, now()),
+        step = 'starting', percent = 0, rows_done = 0, bytes_done = 0
+      where id = $1 and ${active} and (leased_until is null or leased_until < now())
+      returning id, kind, type, tenant_id, backup_id, reason, safety_backup_id, tries, created_by, operator`,
+    values: [id, worker],
+  });
+  return row && toJob(row);
+}
+
+function toJob(row: Row): Job {
+  return {
+    id: row.id,
+    kind: row.kind,
+    type: row.type,
+    tenantId: row.tenant_id,
+    backupId: row.backup_id,
+    reason: row.reason,
+    safetyBackupId: row.safety_backup_id,
+    tries: row.tries,
+    createdBy: row.created_by,
+    operator: row.operator,
+  };
+}
+
+export interface Standing {
+  status: "running" | "verifying";
+  step: string;
+  percent: number;
+  rows: number;
+  bytes: number;
+}
+
+/** Prolongs the lease and says how far it is. @returns false when the worker does not hold it any more */
+export async function keepJob(
+  database: Database,
+  id: string,
+  worker: string,
+  at: Standing,
+): Promise<boolean> {
+  const kept = await database.write(platform, system, {
+    name: "backups.keep_job",
+    text: `update backup_jobs set leased_until = now() + interval '${leaseSeconds} seconds', status = $3, step = $4,
+        percent = $5, rows_done = $6, bytes_done = $7
+      where id = $1 and leased_by = $2 and ${active} returning id`,
+    values: [id, worker, at.status, at.step, at.percent, at.rows, at.bytes],
+  });
+  return kept.length === 1;
+}
+
+/** The end of a job. @returns false when the worker does not hold it any more: then the change must not commit */
+export async function endJob(
+  change: PlainChange,
+  id: string,
+  worker: string,
+  status: Extract<JobStatus, "succeeded" | "failed">,
+  failure?: Failure,
+): Promise<boolean> {
+  const ended = await change.execute(
+    `update backup_jobs set status = $3, percent = case $3 when 'succeeded' then 100 else percent end,
+       step = case $3 when 'succeeded' then 'done' else step end, error_code = $4, error = $5, finished_at = now(),
+       leased_by = null, leased_until = null
+     where id = $1 and leased_by = $2 and status = any($6) returning id`,
+    [id, worker, status, failure?.code ?? null, failure?.sentence ?? null, before(status)],
+  );
+  return ended.length === 1;
+}
+
+/** What it needs is away: another try follows. */
+export async function releaseJob(database: Database, id: string, worker: string): Promise<void> {
+  await database.write(platform, system, {
+    name: "backups.release_job",
+    text: `update backup_jobs set status = 'queued', step = 'waiting', leased_by = null, leased_until = null
+      where id = $1 and leased_by = $2 and ${active}`,
+    values: [id, worker],
+  });
+}

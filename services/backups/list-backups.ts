@@ -1,0 +1,73 @@
+// What there is: backups, and the jobs that made or restored them.
+import type { Call } from "../shared/bus.ts";
+import { NotFound } from "../shared/errors.ts";
+import type { ValueOf } from "../shared/params/types.ts";
+import { reachOf } from "../shared/reach.ts";
+import { toIso } from "../shared/wire.ts";
+import { type Backup, backupColumns, type BackupRow, toBackup } from "./backup-row.ts";
+import type { jobShape } from "./backups.contract.ts";
+
+type Job = ValueOf<typeof jobShape>;
+
+/** Far more than the retention leaves; with safety backups and ones made by hand beside the kept ones. */
+const listedMax = 1_000;
+
+export async function listBackups(call: Call<unknown>): Promise<{ items: Backup[]; total: number }> {
+  const rows = await call.db.read<BackupRow & { total: number }>(reachOf(call.caller), {
+    name: "backups.list",
+    text: `select ${backupColumns}, count(*) over ()::integer as total from backups where state = 'complete'
+      order by created_at desc, id limit ${listedMax}`,
+    values: [],
+  });
+  return { items: rows.map(toBackup), total: rows[0]?.total ?? 0 };
+}
+
+interface Row {
+  id: string;
+  kind: Job["kind"];
+  type: Job["type"];
+  backup_id: string;
+  status: Job["status"];
+  step: string;
+  percent: number;
+  rows_done: string;
+  bytes_done: string;
+  error: string | null;
+  error_code: string | null;
+  safety_backup_id: string | null;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+}
+
+const isUuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+const moment = (text: string | null) => (text === null ? null : toIso(text));
+
+export async function jobStatus(call: Call<{ job_id: string }>): Promise<Job> {
+  const { job_id: id } = call.params;
+  if (!isUuid.test(id)) throw new NotFound("Job");
+  const row = await call.db.readOne<Row>(reachOf(call.caller), {
+    name: "backups.job_status",
+    text: `select id, kind, type, backup_id, status, step, percent, rows_done, bytes_done, error, error_code,
+        safety_backup_id, created_at, started_at, finished_at from backup_jobs where id = $1::uuid`,
+    values: [id],
+  });
+  if (row === undefined) throw new NotFound("Job");
+  return {
+    job_id: row.id,
+    kind: row.kind,
+    type: row.type,
+    backup_id: row.backup_id,
+    status: row.status,
+    step: row.step,
+    percent: row.percent,
+    rows_done: Number(row.rows_done),
+    bytes_done: Number(row.bytes_done),
+    error: row.error,
+    created_at: toIso(row.created_at),
+    started_at: moment(row.started_at),
+    finished_at: moment(row.finished_at),
+    error_code: row.error_code,
+    safety_backup_id: row.safety_backup_id,
+  };
+}

@@ -1,0 +1,65 @@
+// The end of a backup. It is off the list with the answer; its objects follow by a job, the manifest first, so that at no time
+// a manifest speaks of an archive that is not there; its key last, and with it what only this backup needed.
+import type { ServiceBroker } from "moleculer";
+import type { Call } from "../shared/bus.ts";
+import type { Change } from "../shared/database/change.ts";
+import { platform } from "../shared/database/scope.ts";
+import { Conflict, NotFound } from "../shared/errors.ts";
+import { reachOf } from "../shared/reach.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import { storeOf } from "../shared/store/store-of.ts";
+import { dataKeyOf, manifestKeyOf } from "./archive/manifest.ts";
+import { ArchiveKeyring } from "./ask-archive-keys.ts";
+import { underWay } from "./job.rules.ts";
+import { system } from "./job-store.ts";
+import { whoseLog } from "./whose-log.ts";
+
+const inUse = () =>
+  new Conflict("backup_in_use", "A job is working with this backup; wait until it has ended");
+
+export async function removeBackup(call: Call<{ backup_id: string }>): Promise<{ deleted: boolean }> {
+  const { backup_id: id } = call.params;
+  const reach = reachOf(call.caller);
+  const tenantId = reach === "platform" ? null : reach.tenantId;
+  await call.db.change(platform, call.caller, async (change) => {
+    const [backup] = await change.execute<{ tenant_id: number | null }>(
+      `select tenant_id from backups where id = $1 and state = 'complete' and ($2::integer is null or tenant_id = $2)
+       for update`,
+      [id, tenantId],
+    );
+    const [job] = await change.execute(
+      `select from backup_jobs where (backup_id = $1 or safety_backup_id = $1) and status = any($2)
+         and ($3::integer is null or tenant_id = $3) limit 1`,
+      [id, underWay, tenantId],
+    );
+    if (job !== undefined) throw inUse();
+    if (backup === undefined) throw new NotFound("Backup");
+    await beginRemoval(change, id);
+    const logged = (await whoseLog(change, backup.tenant_id)) ?? (await whoseLog(change, null));
+    if (logged !== undefined)
+      change.audit({ tenantId: logged, action: "backup.delete", target: { type: "backup", id } });
+  });
+  return { deleted: true };
+}
+
+export async function beginRemoval(change: Change, id: string): Promise<void> {
+  await change.execute("update backups set state = 'removing' where id = $1", [id]);
+  await change.enqueue("backups.remove", { backup_id: id }, { key: `backups.remove:${id}` });
+}
+
+/** The job; may run again after any of its steps. */
+export async function removeObjects(
+  this: { broker: ServiceBroker; runtime: Runtime },
+  payload: unknown,
+): Promise<void> {
+  const { backup_id: id } = payload as { backup_id: string };
+  const store = storeOf(this.runtime);
+  await store.remove(manifestKeyOf(id));
+  await store.remove(dataKeyOf(id));
+  await new ArchiveKeyring(this.broker).drop(id);
+  await this.runtime.database.write(platform, system, {
+    name: "backups.forget",
+    text: "delete from backups where id = $1 and state = 'removing'",
+    values: [id],
+  });
+}

@@ -1,0 +1,64 @@
+// What a restore compares: the archive's rows, laid out under the job $1 (`s`), with those of the tenant $2 as they are now (`c`).
+// The plan counts by it, the restore acts by it.
+
+export const restoredTables = [
+  "tenants",
+  "departments",
+  "users",
+  "preferences",
+  "patients",
+  "patient_records",
+] as const;
+export type RestoredTable = (typeof restoredTables)[number];
+
+export const staged = (table: RestoredTable, alias = "s") =>
+  `(select * from staging.${table} where staged_for = $1::uuid) ${alias}`;
+
+/** Rows of the archive under the key of a row of now. */
+export const inArchive = (table: RestoredTable, key = "id") =>
+  `exists (select from ${staged(table)} where s.${key} = c.${key})`;
+export const isThere = (table: RestoredTable, key = "id") =>
+  `exists (select from ${table} c where c.tenant_id = $2 and c.${key} = s.${key})`;
+
+/** Administrates now and came since: whoever restores must not be shut out. */
+export const stays = "(c.role in ('admin', 'superadmin') and c.is_active)";
+/** Its e-mail belongs to somebody else now. */
+export const emailIsFree = `not exists (select from users o where o.tenant_id = $2 and o.deleted_at is null
+  and o.id <> s.id and lower(o.email) = lower(s.email))`;
+
+/** Who headed a department then, if who that is may head one now. */
+export const headOf = (
+  isBack: string,
+) => `(select u.id from users u where u.tenant_id = $2 and u.id = s.head_doctor_id
+  and u.role in ('head_doctor', 'doctor') and u.is_active and (u.deleted_at is null or ${isBack}))`;
+export const willBeBack = `exists (select from ${staged("users", "b")} where b.id = u.id and b.deleted_at is null)`;
+
+export const departmentDiffers = "(c.name, c.created_at) is distinct from (s.name, s.created_at)";
+export const userDiffers = `(c.email, c.full_name, c.department_id, c.created_at)
+  is distinct from (s.email, s.full_name, s.department_id, s.created_at)`;
+export const preferenceDiffers = `(c.theme, c.settings::text, c.updated_at)
+  is distinct from (s.theme, s.settings::text, s.updated_at)`;
+/** Every change of a patient changes updated_at; a rotation of keys seals anew what stays the same. */
+export const patientDiffers = `(c.updated_at, c.created_at, c.department_id, c.record_number)
+  is distinct from (s.updated_at, s.created_at, s.department_id, s.record_number)`;
+/** What was written is never changed; its author may have been purged. */
+export const recordDiffers = `(c.patient_id, c.kind, c.created_at, c.author_id)
+  is distinct from (s.patient_id, s.kind, s.created_at, (select u.id from users u where u.tenant_id = $2 and u.id = s.author_id))`;
+export const tenantDiffers = "(c.name, c.settings::text) is distinct from (s.name, s.settings::text)";
+
+export const back = (table: "users" | "patients") =>
+  `${staged(table)} where s.deleted_at is null and not exists (select from ${table} c
+    where c.tenant_id = $2 and c.id = s.id and c.deleted_at is null)`;
+export const changed = (
+  table: "users" | "patients",
+  differs: string,
+) => `${table} c join ${staged(table)} on s.id = c.id
+  where c.tenant_id = $2 and c.deleted_at is null and s.deleted_at is null and ${differs}`;
+export const addedSince = (table: "users" | "patients") =>
+  `${table} c where c.tenant_id = $2 and c.deleted_at is null and not ${inArchive(table)}${table === "users" ? ` and not ${stays}` : ""}`;
+export const patientIsThere = `(exists (select from patients p where p.tenant_id = $2 and p.id = s.patient_id)
+  or exists (select from ${staged("patients", "p")} where p.id = s.patient_id and p.deleted_at is null))`;
+export const userIsThere = `(exists (select from users u where u.tenant_id = $2 and u.id = s.user_id)
+  or exists (select from ${staged("users", "u")} where u.id = s.user_id and u.deleted_at is null))`;
+export const recordsSince = `patient_records c where c.tenant_id = $2 and not ${inArchive("patient_records")}
+  and exists (select from ${staged("patients", "p")} where p.id = c.patient_id)`;

@@ -1,0 +1,188 @@
+// What a restore changes, table by table, in the order in which the tables depend on each other. $1 is the job under which the
+// archive's rows are staged, $2 the tenant. `c` is what is there now, `s` what the archive has.
+// Users and patients are never taken away: who was added since is deleted as by its own service, and can be brought back.
+import {
+  addedSince,
+  departmentDiffers,
+  emailIsFree,
+  headOf,
+  inArchive,
+  isThere,
+  patientDiffers,
+  preferenceDiffers,
+  recordDiffers,
+  recordsSince,
+  staged,
+  tenantDiffers,
+  userDiffers,
+  type RestoredTable,
+} from "./restore-conditions.ts";
+
+export interface RestoreStatement {
+  table: string;
+  /** What it counts as in a plan. */
+  as?: "add" | "change" | "remove";
+  text: string;
+}
+
+const patientColumns = [
+  "department_id",
+  "record_number",
+  "identity",
+  "notes",
+  "full_name_index",
+  "phone_index",
+  "created_at",
+  "updated_at",
+];
+const setFromArchive = (columns: readonly string[]) =>
+  columns.map((column) => `${column} = s.${column}`).join(", ");
+
+/** The same as acts. $3 is a hash that no password has. */
+export const restoreStatements: readonly RestoreStatement[] = [
+  {
+    table: "tenants",
+    as: "change",
+    text: `update tenants c set name = s.name, settings = s.settings, updated_at = now()
+      from ${staged("tenants")} where c.id = $2 and s.id = c.id and ${tenantDiffers}`,
+  },
+  {
+    table: "departments",
+    as: "add",
+    text: `insert into departments (id, tenant_id, name, created_at, updated_at) overriding system value
+      select s.id, $2, s.name, s.created_at, s.updated_at from ${staged("departments")} where not ${isThere("departments")}`,
+  },
+  {
+    table: "departments",
+    as: "change",
+    text: `update departments c set name = s.name, created_at = s.created_at, updated_at = now()
+      from ${staged("departments")} where c.tenant_id = $2 and s.id = c.id and ${departmentDiffers}`,
+  },
+  {
+    table: "users",
+    as: "remove",
+    text: `update users c set deleted_at = now(), session_epoch = session_epoch + 1, updated_at = now()
+      where id in (select c.id from ${addedSince("users")}) and tenant_id = $2`,
+  },
+  {
+    table: "users",
+    as: "add",
+    text: `update users c set deleted_at = null, updated_at = now(), ${setFromArchive(["email", "full_name", "department_id", "created_at"])}
+      from ${staged("users")} where c.tenant_id = $2 and s.id = c.id and c.deleted_at is not null and s.deleted_at is null
+        and ${emailIsFree}`,
+  },
+  {
+    table: "users",
+    as: "add",
+    text: `insert into users (id, tenant_id, department_id, email, full_name, role, can_see_all_patients, is_active,
+        approved_at, email_verified, password_hash, session_epoch, created_at, updated_at) overriding system value
+      select s.id, $2, s.department_id, s.email, s.full_name, s.role, false, false,
+        coalesce(s.approved_at, now()), s.email_verified, $3, s.session_epoch + 1, s.created_at, now()
+      from ${staged("users")} where s.deleted_at is null and not ${isThere("users")} and ${emailIsFree}`,
+  },
+  {
+    table: "users",
+    as: "change",
+    text: `update users c set updated_at = now(), ${setFromArchive(["email", "full_name", "department_id", "created_at"])}
+      from ${staged("users")} where c.tenant_id = $2 and s.id = c.id and c.deleted_at is null and s.deleted_at is null
+        and ${userDiffers} and ${emailIsFree}`,
+  },
+  {
+    table: "departments",
+    text: `update departments c set head_doctor_id = ${headOf("false")}, updated_at = now()
+      from ${staged("departments")} where c.tenant_id = $2 and s.id = c.id
+        and c.head_doctor_id is distinct from ${headOf("false")}`,
+  },
+  {
+    table: "preferences",
+    as: "remove",
+    text: `delete from preferences c where c.tenant_id = $2 and not ${inArchive("preferences", "user_id")}`,
+  },
+  {
+    table: "preferences",
+    as: "change",
+    text: `update preferences c set ${setFromArchive(["theme", "settings", "updated_at"])}
+      from ${staged("preferences")} where c.tenant_id = $2 and s.user_id = c.user_id and ${preferenceDiffers}`,
+  },
+  {
+    table: "preferences",
+    as: "add",
+    text: `insert into preferences (tenant_id, user_id, theme, settings, updated_at)
+      select $2, s.user_id, s.theme, s.settings, s.updated_at from ${staged("preferences")}
+      where not ${isThere("preferences", "user_id")}
+        and exists (select from users u where u.tenant_id = $2 and u.id = s.user_id)`,
+  },
+  {
+    table: "patients",
+    as: "remove",
+    text: `update patients c set deleted_at = now(), version = version + 1, updated_at = now()
+      where tenant_id = $2 and id in (select c.id from ${addedSince("patients")})`,
+  },
+  {
+    // Two patients may have changed numbers with each other: so the numbers that change are let go first.
+    table: "patients",
+    text: `update patients c set record_number = '~restored~' || c.id from ${staged("patients")}
+      where c.tenant_id = $2 and s.id = c.id and c.deleted_at is null and s.deleted_at is null
+        and c.record_number <> s.record_number`,
+  },
+  {
+    table: "patients",
+    as: "change",
+    text: `update patients c set ${setFromArchive(patientColumns)}, version = greatest(c.version, s.version) + 1
+      from ${staged("patients")} where c.tenant_id = $2 and s.id = c.id and c.deleted_at is null and s.deleted_at is null
+        and ${patientDiffers}`,
+  },
+  {
+    table: "patients",
+    as: "add",
+    text: `update patients c set deleted_at = null, ${setFromArchive(patientColumns)}, version = greatest(c.version, s.version) + 1
+      from ${staged("patients")} where c.tenant_id = $2 and s.id = c.id and c.deleted_at is not null and s.deleted_at is null`,
+  },
+  {
+    table: "patients",
+    as: "add",
+    text: `insert into patients (id, tenant_id, version, ${patientColumns.join(", ")})
+      select s.id, $2, s.version + 1, ${patientColumns.map((column) => `s.${column}`).join(", ")}
+      from ${staged("patients")} where s.deleted_at is null and not ${isThere("patients")}`,
+  },
+  {
+    // What is read of a patient changes with its records too; their own trigger stays away while a job restores.
+    table: "patients",
+    text: `update patients p set stamp = gen_random_uuid() where p.tenant_id = $2 and p.id in (
+      select c.patient_id from ${recordsSince}
+      union select s.patient_id from ${staged("patient_records")} where not ${isThere("patient_records")}
+      union select c.patient_id from patient_records c join ${staged("patient_records")} on s.id = c.id
+        where c.tenant_id = $2 and ${recordDiffers})`,
+  },
+  { table: "patient_records", as: "remove", text: `delete from ${recordsSince}` },
+  {
+    table: "patient_records",
+    as: "change",
+    text: `update patient_records c set patient_id = s.patient_id, kind = s.kind, created_at = s.created_at, body = s.body,
+        author_id = (select u.id from users u where u.tenant_id = $2 and u.id = s.author_id)
+      from ${staged("patient_records")} where c.tenant_id = $2 and s.id = c.id and ${recordDiffers}`,
+  },
+  {
+    table: "patient_records",
+    as: "add",
+    text: `insert into patient_records (id, tenant_id, patient_id, author_id, kind, body, created_at)
+      select s.id, $2, s.patient_id, (select u.id from users u where u.tenant_id = $2 and u.id = s.author_id), s.kind,
+        s.body, s.created_at
+      from ${staged("patient_records")} where not ${isThere("patient_records")}
+        and exists (select from patients p where p.tenant_id = $2 and p.id = s.patient_id)`,
+  },
+  {
+    // Who is still in one (an administrator who came since) is in none then.
+    table: "departments",
+    as: "remove",
+    text: `delete from departments c where c.tenant_id = $2 and not ${inArchive("departments")}`,
+  },
+];
+
+/** New rows must not be given the ids of rows that came back: after a disaster the sequences may be behind the archive. */
+export const sequenceText = ["users", "departments", "patients", "patient_records"]
+  .map(
+    (table) => `select setval('${table}_id_seq', (select max(id) from ${staged(table as RestoredTable)}))
+      where (select max(id) from ${staged(table as RestoredTable)}) > (select last_value from ${table}_id_seq)`,
+  )
+  .join("\nunion all\n");

@@ -1,0 +1,176 @@
+// The restore of one tenant. The whole archive is checked; the present is kept as a safety backup; the archive is laid out
+// beside the tables; the tenant is frozen; its rows are exchanged in one transaction, which also ends the job; the freeze ends.
+// What fails, or dies, before that commit has changed nothing; after it nothing is left to do but to let the tenant in.
+import type { Runtime } from "../shared/runtime.ts";
+import { Bulk } from "../shared/database/bulk.ts";
+import { type PlainChange, recording } from "../shared/database/change.ts";
+import { bringUpToDate } from "./archive-schema.ts";
+import type { OpenArchive } from "./archive/open-manifest.ts";
+import { nowhere, readArchive } from "./archive/read-archive.ts";
+import { listBackup } from "./backup-row.ts";
+import { clearStaged } from "./clear-staged.ts";
+import { Freeze } from "./freeze.ts";
+import type { HeldJob } from "./held-job.ts";
+import { JobFailed } from "./job-failed.ts";
+import { system } from "./job-store.ts";
+import { type BackupParts, makeBackup } from "./make-backup.ts";
+import { openArchive } from "./open-archive.ts";
+import { planning } from "./plan-restore.ts";
+import { restoreStatements, sequenceText } from "./restore-statements.ts";
+import { stage } from "./stage.ts";
+
+type EndWell = (
+  change: PlainChange,
+  held: HeldJob,
+  ending: (change: PlainChange) => Promise<Record<string, unknown>>,
+) => Promise<void>;
+
+/** Of the job's 100 percent, by what each step costs. */
+const shares = { checking: 15, safety: 45, staging: 75, swapping: 99 };
+/** The same that writers' triggers take shared; see migrations/0017/freezes.ts. */
+const swapLock = 7_206_513;
+
+interface Restore {
+  runtime: Runtime;
+  parts: BackupParts;
+  held: HeldJob;
+  tenantId: number;
+  archive: OpenArchive;
+}
+
+export async function restoreTenant(
+  { runtime }: { runtime: Runtime },
+  parts: BackupParts,
+  held: HeldJob,
+  endWell: EndWell,
+): Promise<undefined> {
+  const { backupId, tenantId } = held.job;
+  if (tenantId === null) throw new JobFailed("tenant_gone");
+  await held.say({ step: "checking the archive" });
+  const archive = await openArchive(parts.store, parts.keyring, { backupId, tenantId }, held.signal);
+  const restore = { runtime, parts, held, tenantId, archive };
+  await check(restore);
+  await keepThePresent(restore);
+  const unusableHash = await runtime.hasher.hash(crypto.randomUUID());
+  await held.say({ step: "laying the archive out", percent: shares.safety });
+  try {
+    await layOut(restore);
+    const freeze = new Freeze(runtime, tenantId, held.job.id);
+    try {
+      await held.say({ step: "freezing the tenant", percent: shares.staging });
+      await freeze.begin();
+      await held.say({ step: "exchanging the rows", percent: shares.staging });
+      await swap(restore, unusableHash, endWell);
+    } finally {
+      await freeze.end();
+    }
+  } finally {
+    await clear(restore).catch((error: unknown) =>
+      runtime.log.warn({ job: held.job.id, err: error }, "what was laid out is left to the sweep"),
+    );
+  }
+  return undefined;
+}
+
+/** Every byte, before anything is changed. */
+async function check({ parts, held, archive: { manifest, data } }: Restore): Promise<void> {
+  const whole = manifest.contents.tables.reduce((sum, { bytes }) => sum + bytes, 1);
+  let read = 0;
+  const progress = (bytes: number) => {
+    read += bytes;
+    held.at({ percent: (shares.checking * read) / whole, bytes: read });
+  };
+  await readArchive(parts.store, manifest, data, nowhere, progress, held.signal);
+}
+
+async function keepThePresent({ runtime, parts, held, tenantId }: Restore): Promise<void> {
+  const { safetyBackupId, createdBy } = held.job;
+  if (safetyBackupId === null) throw new Error("a restore without a safety backup");
+  const wanted = { backupId: safetyBackupId, type: "tenant", tenantId, reason: "safety", createdBy } as const;
+  const share = { from: shares.checking, to: shares.safety };
+  const manifest = await makeBackup(parts, held, wanted, share);
+  await runtime.database.change("platform", system, (change) => listBackup(change, manifest));
+}
+
+async function layOut({ parts, held, tenantId, archive }: Restore): Promise<void> {
+  const { contents } = archive.manifest;
+  const bulk = await Bulk.open(parts.databaseUrl, held.signal);
+  try {
+    await bulk.beginChange({ as: "restore", tenantId, job: held.job.id });
+    // A try before this one may have left some.
+    await clearStaged(bulk, held.job.id);
+    const whole = contents.tables.reduce((sum, { bytes }) => sum + bytes, 1);
+    let read = 0;
+    const progress = (bytes: number) => {
+      read += bytes;
+      held.at({ percent: shares.safety + ((shares.staging - shares.safety) * read) / whole, bytes: read });
+    };
+    await stage(bulk, parts.store, archive, progress, held.signal);
+    await bringUpToDate(bulk, contents, held.job.id);
+    await bulk.commit();
+  } finally {
+    await bulk.close();
+  }
+}
+
+async function swap(restore: Restore, unusableHash: string, endWell: EndWell): Promise<void> {
+  const { parts, held, tenantId, archive } = restore;
+  const { id: job, backupId, safetyBackupId } = held.job;
+  const bulk = await Bulk.open(parts.databaseUrl, held.signal);
+  try {
+    await bulk.beginChange({ as: "restore", tenantId, job });
+    // Whoever changes a user holds the tenant's row first, and so must this: then no two wait for each other.
+    const tenant = await bulk.query("select id from tenants where id = $1 for no key update", [tenantId]);
+    if (tenant.length === 0) throw new JobFailed("tenant_gone");
+    // Alone: who was writing has ended by now, and nobody begins.
+    await bulk.query(`select pg_advisory_xact_lock(${swapLock}, $1)`, [tenantId]);
+    await bulk.query(planning);
+    const changed = await exchange(bulk, held, [job, tenantId], unusableHash);
+    await bulk.query(sequenceText, [job]);
+    await held.say({ step: "ending", percent: shares.swapping });
+    await bulk.asPlatform();
+    const change = recording(<Row>(text: string, values: readonly unknown[] = []) =>
+      bulk.query<Row & object>(text, values),
+    );
+    await endWell(change, held, async () => ({
+      ...changed,
+      safety_backup_id: safetyBackupId,
+      backup_id: backupId,
+      taken_at: archive.manifest.contents.taken_at,
+    }));
+    await change.finish(system);
+    // Whoever hears of the end finds the door open.
+    await bulk.query("delete from tenant_freezes where tenant_id = $1 and job_id = $2", [tenantId, job]);
+    await bulk.commit();
+  } finally {
+    await bulk.close();
+  }
+}
+
+async function exchange(
+  bulk: Bulk,
+  held: HeldJob,
+  values: [job: string, tenantId: number],
+  unusableHash: string,
+): Promise<{ added: number; changed: number; removed: number }> {
+  const counts = { add: 0, change: 0, remove: 0 };
+  for (const [at, { table, as, text }] of restoreStatements.entries()) {
+    const wanted = [...values, unusableHash].slice(0, text.includes("$3") ? 3 : 2);
+    const rows = await bulk.write(text, wanted);
+    if (as !== undefined) counts[as] += rows;
+    const percent = shares.staging + ((shares.swapping - shares.staging) * at) / restoreStatements.length;
+    held.at({ step: `exchanging ${table}`, percent, rows: counts.add + counts.change + counts.remove });
+  }
+  return { added: counts.add, changed: counts.change, removed: counts.remove };
+}
+
+async function clear({ parts, held, tenantId }: Restore): Promise<void> {
+  const bulk = await Bulk.open(parts.databaseUrl, AbortSignal.timeout(60_000));
+  try {
+    await bulk.beginChange({ as: "restore", tenantId, job: held.job.id });
+    await clearStaged(bulk, held.job.id);
+    await bulk.commit();
+  } finally {
+    await bulk.close();
+  }
+}

@@ -1,0 +1,150 @@
+// The one task that does the jobs, whatever they are: takes the lease, works, and says how it ended. The queue gives it again
+// to another process when this one dies; what is away for a while is tried again; all else ends as failed.
+import { randomUUID } from "node:crypto";
+import type { ServiceBroker } from "moleculer";
+import type { PlainChange } from "../shared/database/change.ts";
+import { platform } from "../shared/database/scope.ts";
+import type { EventKind } from "../shared/event-kinds.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import { storeOf } from "../shared/store/store-of.ts";
+import { ArchiveKeyring } from "./ask-archive-keys.ts";
+import { listBackup, rowsIn } from "./backup-row.ts";
+import { HeldJob } from "./held-job.ts";
+import { failureFrom } from "./job-failed.ts";
+import { type Failure, failureOf, triesMax } from "./job.rules.ts";
+import { endJob, type Job, leaseJob, releaseJob, system } from "./job-store.ts";
+import { type BackupParts, makeBackup } from "./make-backup.ts";
+import { tellOperators } from "./tell-operators.ts";
+import { restoreTenant } from "./restore-tenant.ts";
+import { testRestore } from "./test-restore.ts";
+import { whoseLog } from "./whose-log.ts";
+
+export interface Worker {
+  broker: ServiceBroker;
+  runtime: Runtime;
+  /** Aborts when the process stops. */
+  stopping: AbortSignal;
+}
+
+/** What a job leaves in the transaction that ends it; undefined where it has ended itself. */
+export type Ending = ((change: PlainChange) => Promise<Record<string, unknown>>) | undefined;
+
+export async function runJob(worker: Worker, jobId: string): Promise<void> {
+  const { runtime } = worker;
+  const workerId = randomUUID();
+  const job = await leaseJob(runtime.database, jobId, workerId);
+  if (job === undefined) return assertNobodyWaits(worker, jobId);
+  const held = new HeldJob(runtime, job, workerId, worker.stopping);
+  try {
+    if (job.tries > triesMax) return await fail(worker, held, failureOf("worker_lost"));
+    const ending = await work(worker, held);
+    await held.release();
+    if (ending !== undefined)
+      await runtime.database.change(platform, system, (change) => endWell(change, held, ending));
+    runtime.log.info({ job: job.id, kind: job.kind, backup: job.backupId }, "a backup job succeeded");
+  } catch (error) {
+    await held.release();
+    await giveUp(worker, held, error);
+  }
+}
+
+/** Another worker may hold it and die: the queue asks again as long as it has not ended. */
+async function assertNobodyWaits({ runtime }: Worker, jobId: string): Promise<void> {
+  const [waiting] = await runtime.database.read(platform, {
+    name: "backups.job_waits",
+    text: "select from backup_jobs where id = $1 and finished_at is null",
+    values: [jobId],
+  });
+  if (waiting !== undefined) throw new Error("another worker holds the job");
+}
+
+async function work(worker: Worker, held: HeldJob): Promise<Ending> {
+  const { job } = held;
+  const parts = partsOf(worker);
+  switch (job.kind) {
+    case "backup": {
+      const manifest = await makeBackup(parts, held, job);
+      return async (change) => {
+        await listBackup(change, manifest);
+        return { rows: rowsIn(manifest), size_bytes: manifest.file.bytes };
+      };
+    }
+    case "restore":
+      return restoreTenant(worker, parts, held, endWell);
+    case "test":
+      return testRestore(parts, held);
+  }
+}
+
+export function partsOf({ broker, runtime }: Worker): BackupParts {
+  const { databaseUrl } = runtime;
+  if (databaseUrl === undefined) throw new Error("the backups need the database");
+  return { store: storeOf(runtime), keyring: new ArchiveKeyring(broker), databaseUrl };
+}
+
+/** In the audit log and as events. */
+const kinds = { backup: "backup", restore: "restore", test: "backup" } as const;
+
+/** Ends the job in the transaction of what it did. @throws when another worker has it: then nothing of it may stay */
+export async function endWell(
+  change: PlainChange,
+  { job, worker }: HeldJob,
+  ending: NonNullable<Ending>,
+): Promise<void> {
+  const facts = await ending(change);
+  if (!(await endJob(change, job.id, worker, "succeeded"))) throw new Error("another worker has the job");
+  await record(change, job, "succeeded", facts);
+}
+
+async function giveUp(worker: Worker, held: HeldJob, error: unknown): Promise<void> {
+  const { runtime } = worker;
+  const { job } = held;
+  // The process stops, or another one goes on: nothing is said of a job that has not ended.
+  if (held.isLost) {
+    await releaseJob(runtime.database, job.id, held.worker);
+    throw error;
+  }
+  const failure = failureFrom(error);
+  runtime.log.warn({ job: job.id, kind: job.kind, code: failure.code, err: error }, "a backup job failed");
+  if (failure.passing && job.tries < triesMax) {
+    await releaseJob(runtime.database, job.id, held.worker);
+    throw error;
+  }
+  await fail(worker, held, failure);
+}
+
+async function fail({ runtime }: Worker, held: HeldJob, failure: Failure): Promise<void> {
+  const { job, worker } = held;
+  await runtime.database.change(platform, system, async (change) => {
+    if (!(await endJob(change, job.id, worker, "failed", failure))) return;
+    await record(change, job, "failed", { error: failure.code });
+    // What is away says nothing of the backup.
+    if (job.kind === "test" && !failure.passing)
+      await change.execute("update backups set tested_at = now(), test_passed = false where id = $1", [
+        job.backupId,
+      ]);
+    if (job.reason === "nightly" || job.kind === "test")
+      await tellOperators(change, job.kind === "test" ? "test_failed" : "backup_failed", failure.code);
+  });
+}
+
+async function record(
+  change: PlainChange,
+  job: Job,
+  outcome: "succeeded" | "failed",
+  facts: Record<string, unknown>,
+): Promise<void> {
+  const tenantId = await whoseLog(change, job.tenantId);
+  if (tenantId === undefined) return;
+  const named = { backup_id: job.backupId, type: job.type };
+  change.audit({
+    tenantId,
+    action: `${kinds[job.kind]}.${job.kind === "test" ? "test" : "finish"}`,
+    target: { type: "backup", id: job.backupId },
+    outcome: outcome === "succeeded" ? "ok" : "error",
+    changes: { job_id: job.id, type: job.type, reason: job.reason, ...facts },
+  });
+  if (job.kind === "test") return;
+  const kind: EventKind = `${kinds[job.kind]}.${outcome}`;
+  change.tell({ tenantId, kind, payload: { job_id: job.id, ...named, ...facts } });
+}

@@ -1,0 +1,44 @@
+// Laying out an archive's rows in the schema staging, under a job: in the transaction of the connection that is given, which
+// decides whether they stay.
+import type { KeyObject } from "node:crypto";
+import { type Bulk, quoted } from "../shared/database/bulk.ts";
+import type { Store } from "../shared/store/store.ts";
+import type { ArchivedTable, Manifest } from "./archive/manifest.ts";
+import { readArchive } from "./archive/read-archive.ts";
+import { CopySink } from "./copy-sink.ts";
+import { assertFits } from "./archive-schema.ts";
+import { tablesOf } from "./table-decisions.ts";
+
+/** @throws JobFailed when the archive's columns are not ones that can be laid out */
+export async function stage(
+  bulk: Bulk,
+  store: Store,
+  { manifest, data }: { manifest: Manifest; data: KeyObject },
+  progress: (bytes: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  await assertFits(bulk, manifest.contents);
+  await readArchive(
+    store,
+    manifest,
+    data,
+    new StagingSink(bulk, tablesOf(manifest.contents.type)),
+    progress,
+    signal,
+  );
+}
+
+class StagingSink extends CopySink {
+  readonly #known: readonly string[];
+
+  constructor(bulk: Bulk, known: readonly string[]) {
+    super(bulk);
+    this.#known = known;
+  }
+
+  protected override target({ name, columns }: ArchivedTable): string {
+    // The manifest is proved; its names still become SQL only by being names of ours.
+    if (!this.#known.includes(name)) throw new Error(`no table of an archive: ${name}`);
+    return `staging.${quoted(name)} (${columns.map((column) => quoted(column.name)).join(", ")})`;
+  }
+}

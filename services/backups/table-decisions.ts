@@ -1,0 +1,109 @@
+// What becomes of each table in a backup and in a restore: the one list. A test compares it with the database, so that a
+// new table without a decision fails, and the table in README.md with it.
+// `full`: whether a full backup holds the rows. `tenant`: `restored` = made as they were; `merged` = some columns as they
+// were, the others as they are; `kept` = as they are now, and not in a tenant's archive.
+
+export interface TableDecision {
+  readonly full: "copied" | "left out";
+  readonly tenant: "restored" | "merged" | "kept";
+  readonly why: string;
+  /** Columns that an archive never holds. */
+  readonly without?: { readonly full?: readonly string[]; readonly tenant?: readonly string[] };
+}
+
+export const tableDecisions = {
+  tenants: {
+    full: "copied",
+    tenant: "merged",
+    why: "Name and settings as they were; whether it is active or deleted, its subdomain and its epoch as they are.",
+  },
+  departments: { full: "copied", tenant: "restored", why: "As they were." },
+  users: {
+    full: "copied",
+    tenant: "merged",
+    why: "Who was deleted since comes back, who was added since is deleted; name, department and e-mail as they were. Role, block, approval, sight, password and epoch stay as they are. An active administrator who was added since stays. Whose row was purged comes back blocked and without a password.",
+    without: { tenant: ["password_hash"] },
+  },
+  user_counts: { full: "left out", tenant: "kept", why: "Counted by triggers as users come and go." },
+  preferences: { full: "copied", tenant: "restored", why: "As they were." },
+  patients: {
+    full: "copied",
+    tenant: "restored",
+    why: "As they were, who was added since is deleted. Stamps are new, versions go on, so that neither a cache nor a stale client is believed.",
+    without: { full: ["stamp"], tenant: ["stamp"] },
+  },
+  patient_records: { full: "copied", tenant: "restored", why: "As they were." },
+  sessions: { full: "left out", tenant: "kept", why: "A session that ended stays ended." },
+  mail_tokens: { full: "left out", tenant: "kept", why: "A token that was used or voided stays so." },
+  lockouts: { full: "left out", tenant: "kept", why: "Guesses that were counted stay counted." },
+  rate_limits: { full: "left out", tenant: "kept", why: "Counts of the last minute." },
+  audit_heads: { full: "copied", tenant: "kept", why: "The log is never rolled back." },
+  audit_entries: { full: "copied", tenant: "kept", why: "The log is never rolled back." },
+  events: { full: "copied", tenant: "kept", why: "What was told was told." },
+  fan_out_queue: { full: "copied", tenant: "kept", why: "What is to be told is told." },
+  delivery_targets: {
+    full: "copied",
+    tenant: "kept",
+    why: "Who was told of events; a webhook that was deleted may have leaked.",
+  },
+  deliveries: { full: "copied", tenant: "kept", why: "What was sent was sent." },
+  delivery_attempts: { full: "copied", tenant: "kept", why: "What was sent was sent." },
+  webhooks: { full: "copied", tenant: "kept", why: "Addresses and secrets that were taken away stay away." },
+  messenger_links: { full: "copied", tenant: "kept", why: "A chat that was unlinked stays unlinked." },
+  messenger_codes: { full: "left out", tenant: "kept", why: "Good for ten minutes." },
+  messenger_updates: {
+    full: "copied",
+    tenant: "kept",
+    why: "An update that was taken in acts no second time.",
+  },
+  messenger_bots: { full: "left out", tenant: "kept", why: "Who speaks at this moment." },
+  payments: { full: "copied", tenant: "kept", why: "What providers told stays told." },
+  payment_notifications: {
+    full: "copied",
+    tenant: "kept",
+    why: "A notification that was taken in acts no second time.",
+  },
+  master_keys: { full: "copied", tenant: "kept", why: "The ring of keys only grows; still wrapped." },
+  data_keys: { full: "copied", tenant: "kept", why: "The ring of keys only grows; still wrapped." },
+  rotations: { full: "copied", tenant: "kept", why: "The history of the keys." },
+  rotation_tenants: { full: "copied", tenant: "kept", why: "A rotation goes on where it was." },
+  quarantined_fields: {
+    full: "copied",
+    tenant: "kept",
+    why: "What does not open is looked at again anyway.",
+  },
+  backups: { full: "left out", tenant: "kept", why: "Read from the store, which knows better." },
+  backup_jobs: { full: "left out", tenant: "kept", why: "The very job that restores is in it." },
+  backup_tickets: { full: "left out", tenant: "kept", why: "Good for a minute." },
+  archive_keys: { full: "left out", tenant: "kept", why: "Each archive's manifest brings its own." },
+  tenant_freezes: { full: "left out", tenant: "kept", why: "Who is being restored at this moment." },
+  mikro_orm_migrations: { full: "left out", tenant: "kept", why: "The manifest names the schema." },
+} as const satisfies Record<string, TableDecision>;
+
+export type BackupType = "full" | "tenant";
+export type TableName = keyof typeof tableDecisions;
+
+const decisions: readonly (readonly [TableName, TableDecision])[] = Object.entries(tableDecisions).map(
+  // Object.entries loses the names' type.
+  ([name, decision]) => [name as TableName, decision],
+);
+
+/** The tables of an archive, in the order in which it holds them. */
+export function tablesOf(type: BackupType): TableName[] {
+  return decisions
+    .filter(([, decision]) => (type === "full" ? decision.full === "copied" : decision.tenant !== "kept"))
+    .map(([name]) => name);
+}
+
+export function columnsLeftOut(type: BackupType, table: TableName): readonly string[] {
+  const decision: TableDecision = tableDecisions[table];
+  return decision.without?.[type] ?? [];
+}
+
+/** For README.md, which a test compares. */
+export function decisionsTable(): string {
+  const rows = decisions.map(
+    ([name, { full, tenant, why }]) => `| \`${name}\` | ${full} | ${tenant} | ${why} |`,
+  );
+  return ["| Table | Full backup | Restore of a tenant | Why |", "|---|---|---|---|", ...rows].join("\n");
+}

@@ -1,0 +1,114 @@
+// The keys of backups' archives: each has one of its own, wrapped by the master key of the day it was made. While its row is
+// there nothing is destroyed that the archive may need (retire-keys.ts).
+import { randomBytes } from "node:crypto";
+import type { Call } from "../shared/bus.ts";
+import type { Change } from "../shared/database/change.ts";
+import { platform } from "../shared/database/scope.ts";
+import { NotFound, Unavailable } from "../shared/errors.ts";
+import type { ParamsOf, ValueOf } from "../shared/params/types.ts";
+import {
+  ifItOpens,
+  keyBytes,
+  unwrapArchiveKey,
+  unwrapMasterKey,
+  wrapArchiveKey,
+} from "../shared/sealing/wrapping.ts";
+import type { archiveKeysContract } from "./archive-keys.contract.ts";
+import { holdMasterKeys } from "./master-keys.ts";
+
+type Contract = typeof archiveKeysContract;
+type Made = ValueOf<Contract["crypto.make_archive_key"]["result"]>;
+
+const nameOf = (backupId: string, tenantId: number | null) => `archive|${tenantId ?? "full"}|${backupId}`;
+
+interface Master {
+  version: number;
+  wrapped: Buffer;
+  fingerprint: Buffer;
+  state: string;
+}
+
+/** A backup that is begun again gets another key: what was written under the first is never opened. */
+export function makeArchiveKey(call: Call<ParamsOf<Contract["crypto.make_archive_key"]>>): Promise<Made> {
+  const { backup_id: backupId, tenant_id: tenantId } = call.params;
+  return call.db.change(platform, call.caller, async (change) => {
+    // A rotation that ends meanwhile must see the row, or the row must see what it left.
+    await holdMasterKeys(change, "shared");
+    const masters = await readMasters(change);
+    const primary = masters.find(({ state }) => state === "primary");
+    if (primary?.wrapped == null) throw new Error("there is no primary master key");
+    const key = randomBytes(keyBytes);
+    const master = unwrapMasterKey(call.runtime.secrets.boot, primary.version, primary.wrapped);
+    const wrapped = wrapArchiveKey(master, nameOf(backupId, tenantId), key);
+    await change.execute(
+      `insert into archive_keys (backup_id, tenant_id, master_version, wrapped) values ($1, $2, $3, $4)
+       on conflict (backup_id) do update set master_version = excluded.master_version, wrapped = excluded.wrapped,
+         closed_at = null, created_at = now()`,
+      [backupId, tenantId, primary.version, wrapped],
+    );
+    const made: Made = {
+      key: key.toString("base64"),
+      master_version: primary.version,
+      wrapped: wrapped.toString("base64"),
+      installation: masters[0]?.fingerprint.toString("hex") ?? "",
+      masters: masters
+        .filter(({ state }) => state !== "destroyed")
+        .map((each) => ({ version: each.version, wrapped: each.wrapped.toString("base64") })),
+    };
+    key.fill(0);
+    return made;
+  });
+}
+
+function readMasters(change: Change): Promise<Master[]> {
+  return change.execute<Master>(
+    "select version, wrapped, fingerprint, state from master_keys order by version",
+  );
+}
+
+/** From now on no later key can be in the archive. */
+export async function closeArchiveKey(call: Call<{ backup_id: string }>): Promise<void> {
+  await call.db.write(platform, call.caller, {
+    name: "crypto.close_archive_key",
+    text: "update archive_keys set closed_at = clock_timestamp() where backup_id = $1 and closed_at is null",
+    values: [call.params.backup_id],
+  });
+}
+
+interface Kept {
+  tenant_id: number | null;
+  wrapped: Buffer;
+  master_version: number;
+  master: Buffer | null;
+  installation: Buffer;
+}
+
+export async function openArchiveKey(
+  call: Call<{ backup_id: string }>,
+): Promise<{ key: string; installation: string }> {
+  const { backup_id: backupId } = call.params;
+  const row = await call.db.readOne<Kept>(platform, {
+    name: "crypto.open_archive_key",
+    text: `select a.tenant_id, a.wrapped, a.master_version, m.wrapped as master,
+        (select fingerprint from master_keys order by version limit 1) as installation
+      from archive_keys a join master_keys m on m.version = a.master_version where a.backup_id = $1`,
+    values: [backupId],
+  });
+  if (row === undefined) throw new NotFound("Backup");
+  const { boot } = call.runtime.secrets;
+  const key = ifItOpens(() => {
+    const master = unwrapMasterKey(boot, row.master_version, row.master ?? Buffer.alloc(0));
+    return unwrapArchiveKey(master, nameOf(backupId, row.tenant_id), row.wrapped);
+  });
+  if (key === undefined) throw new Unavailable("keys_unreadable", "The key of this backup cannot be opened");
+  return { key: key.toString("base64"), installation: row.installation.toString("hex") };
+}
+
+/** The backup is gone: what only it needed is destroyed by the next sweep of keys. */
+export async function dropArchiveKey(call: Call<{ backup_id: string }>): Promise<void> {
+  await call.db.write(platform, call.caller, {
+    name: "crypto.drop_archive_key",
+    text: "delete from archive_keys where backup_id = $1",
+    values: [call.params.backup_id],
+  });
+}

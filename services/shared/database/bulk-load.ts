@@ -1,0 +1,70 @@
+// Filling an empty database fast and whole, as its owner, in one transaction: policies, triggers, foreign keys and indexes are
+// laid aside, the rows are copied in, and all of it is put back, which is when PostgreSQL checks it.
+import { type Bulk, quoted } from "./bulk.ts";
+
+interface Aside {
+  drop: string;
+  create: string;
+}
+
+/** @param tables that will be filled; @param fill with what else the transaction does before all is put back */
+export async function loadAside(
+  bulk: Bulk,
+  tables: readonly string[],
+  fill: () => Promise<void>,
+  putBack: (nth: number, all: number) => void,
+): Promise<void> {
+  const aside = await definitions(bulk);
+  const forced = await bulk.query<{ name: string }>(
+    "select relname as name from pg_class where relforcerowsecurity and relnamespace = 'public'::regnamespace and relname = any($1)",
+    [tables],
+  );
+  for (const { name } of forced)
+    await bulk.query(`alter table public.${quoted(name)} no force row level security`);
+  for (const table of tables) await bulk.query(`alter table public.${quoted(table)} disable trigger user`);
+  for (const { drop } of aside) await bulk.query(drop);
+  await fill();
+  await bulk.query("select set_config('maintenance_work_mem', '256MB', true)");
+  for (const [nth, { create }] of aside.toReversed().entries()) {
+    await bulk.query(create);
+    putBack(nth + 1, aside.length);
+  }
+  for (const table of tables) await bulk.query(`alter table public.${quoted(table)} enable trigger user`);
+  for (const { name } of forced)
+    await bulk.query(`alter table public.${quoted(name)} force row level security`);
+}
+
+/** Foreign keys first, as they lean on the indexes. Primary keys and unique constraints stay. */
+async function definitions(bulk: Bulk): Promise<Aside[]> {
+  const foreignKeys = await bulk.query<{ name: string; owner: string; definition: string }>(
+    `select quote_ident(conname) as name, conrelid::regclass::text as owner, pg_get_constraintdef(oid) as definition
+     from pg_constraint where contype = 'f' and connamespace = 'public'::regnamespace and conparentid = 0 order by oid`,
+  );
+  const indexes = await bulk.query<{ name: string; definition: string }>(
+    `select i.indexrelid::regclass::text as name, pg_get_indexdef(i.indexrelid) as definition
+     from pg_index i join pg_class c on c.oid = i.indexrelid
+     where c.relnamespace = 'public'::regnamespace
+       and not exists (select from pg_constraint k where k.conindid = i.indexrelid) order by i.indexrelid`,
+  );
+  return [
+    ...foreignKeys.map(({ name, owner, definition }) => ({
+      drop: `alter table ${owner} drop constraint ${name}`,
+      create: `alter table ${owner} add constraint ${name} ${definition}`,
+    })),
+    ...indexes.map(({ name, definition }) => ({ drop: `drop index ${name}`, create: definition })),
+  ];
+}
+
+/** New rows must not get the ids of those that were copied in. */
+export async function advanceSequences(bulk: Bulk): Promise<void> {
+  const owned = await bulk.query<{ sequence: string; owner: string; part: string }>(
+    `select d.objid::regclass::text as sequence, d.refobjid::regclass::text as owner, quote_ident(a.attname) as part
+     from pg_depend d join pg_class s on s.oid = d.objid and s.relkind = 'S'
+     join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
+     where d.deptype in ('a', 'i') and s.relnamespace = 'public'::regnamespace and d.classid = 'pg_class'::regclass`,
+  );
+  for (const { sequence, owner, part } of owned)
+    await bulk.query(
+      `select setval('${sequence}'::regclass, m.max) from (select max(${part}) as max from ${owner}) m where m.max is not null`,
+    );
+}

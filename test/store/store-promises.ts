@@ -1,0 +1,159 @@
+// What every store promises, as tests that an adapter runs with its own store: the same for a folder and for S3.
+import { createHash, randomBytes } from "node:crypto";
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type { Store } from "../../services/shared/store/store.ts";
+
+export interface StoreUnderTest {
+  store: Store;
+  stop(): Promise<void>;
+}
+
+const never = () => new AbortController().signal;
+export const keysOf = async (store: Store, prefix: string) => {
+  const keys: string[] = [];
+  for await (const { key } of store.list(prefix)) keys.push(key);
+  return keys.sort();
+};
+
+const mebibyte = 1_048_576;
+
+/** Of the given size, in chunks, and never as a whole. */
+function bytesOf(size: number): { body: Readable; sha256: () => string } {
+  const hash = createHash("sha256");
+  function* chunks() {
+    for (let left = size; left > 0; ) {
+      const chunk = randomBytes(Math.min(left, 100_003));
+      left -= chunk.length;
+      hash.update(chunk);
+      yield chunk;
+    }
+  }
+  return { body: Readable.from(chunks(), { objectMode: false }), sha256: () => hash.digest("hex") };
+}
+
+async function sha256Of(body: Readable): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of body) hash.update(chunk);
+  return hash.digest("hex");
+}
+
+export function keepsThePromises(open: () => Promise<StoreUnderTest>): void {
+  let under: StoreUnderTest;
+  let store: Store;
+  beforeAll(async () => {
+    under = await open();
+    ({ store } = under);
+  }, 120_000);
+  afterAll(() => under?.stop());
+
+  // Around the size of a part of a multipart upload, and of none at all.
+  it.each([0, 1, 5 * mebibyte - 1, 5 * mebibyte, 17 * mebibyte + 7])(
+    "keeps %d bytes as they are",
+    async (size) => {
+      const { body, sha256 } = bytesOf(size);
+      const key = `whole/${size}/data`;
+      expect(await store.put(key, body, never())).toEqual({ bytes: size });
+      expect((await store.stat(key))?.bytes).toBe(size);
+      expect(await sha256Of(await store.get(key, never()))).toBe(sha256());
+    },
+  );
+
+  it("replaces an object whole", async () => {
+    for (const text of ["first", "second one"]) {
+      await store.put("replaced/data", Readable.from([Buffer.from(text)]), never());
+      expect(String(await buffer(await store.get("replaced/data", never())))).toBe(text);
+    }
+  });
+
+  it("shows nothing of an object whose stream fails, and keeps the one that was there", async () => {
+    await store.put("failing/old", Readable.from([Buffer.from("old")]), never());
+    for (const key of ["failing/old", "failing/new"]) {
+      const body = Readable.from(
+        (async function* () {
+          yield randomBytes(6 * mebibyte);
+          throw new Error("the source broke");
+        })(),
+        { objectMode: false },
+      );
+      await expect(store.put(key, body, never())).rejects.toThrow("the source broke");
+    }
+    expect(await keysOf(store, "failing/")).toEqual(["failing/old"]);
+    expect(String(await buffer(await store.get("failing/old", never())))).toBe("old");
+  });
+
+  it("shows nothing of an object that was aborted half way, and ends its source", async () => {
+    const abort = new AbortController();
+    let given = 0;
+    const body = new Readable({
+      read() {
+        given++;
+        if (given === 8) abort.abort(new Error("no longer wanted"));
+        this.push(randomBytes(mebibyte));
+      },
+    });
+    await expect(store.put("aborted/data", body, abort.signal)).rejects.toThrow();
+    expect(body.destroyed).toBe(true);
+    expect(await store.stat("aborted/data")).toBeUndefined();
+    expect(await keysOf(store, "aborted/")).toEqual([]);
+  });
+
+  it("says of what is not there that it is not there", async () => {
+    expect(await store.stat("nowhere/data")).toBeUndefined();
+    await expect(store.get("nowhere/data", never())).rejects.toMatchObject({ fault: "not_found" });
+    await expect(store.remove("nowhere/data")).resolves.toBeUndefined();
+  });
+
+  it("lists by the beginning of keys, and what is removed no more", async () => {
+    for (const key of ["listed/a/data", "listed/a/manifest", "listed/ab/data", "other/a"])
+      await store.put(key, Readable.from([Buffer.from(key)]), never());
+    expect(await keysOf(store, "listed/a")).toEqual(["listed/a/data", "listed/a/manifest", "listed/ab/data"]);
+    expect(await keysOf(store, "listed/a/")).toEqual(["listed/a/data", "listed/a/manifest"]);
+    await store.remove("listed/a/data");
+    expect(await keysOf(store, "listed/a/")).toEqual(["listed/a/manifest"]);
+    for await (const { key, bytes, modifiedAt } of store.list("other/")) {
+      expect([key, bytes]).toEqual(["other/a", 7]);
+      expect(Math.abs(Date.now() - modifiedAt.getTime())).toBeLessThan(600_000);
+    }
+  });
+
+  it("ends a reading that is aborted", async () => {
+    const { body } = bytesOf(8 * mebibyte);
+    await store.put("read/data", body, never());
+    const abort = new AbortController();
+    const reading = await store.get("read/data", abort.signal);
+    const read = (async () => {
+      for await (const _chunk of reading) abort.abort();
+    })();
+    await expect(read).rejects.toThrow();
+  });
+
+  it.each([
+    "",
+    "/",
+    "..",
+    "../x",
+    "a/../b",
+    "a//b",
+    "/a",
+    "a/",
+    ".hidden",
+    "a/.b",
+    "a\\b",
+    "a\0b",
+    "é",
+    "a".repeat(600),
+  ])("takes %j for no key", async (key) => {
+    await expect(store.put(key, Readable.from([]), never())).rejects.toThrow("no key");
+    await expect(store.get(key, never())).rejects.toThrow("no key");
+    await expect(store.stat(key)).rejects.toThrow("no key");
+    await expect(store.remove(key)).rejects.toThrow("no key");
+  });
+
+  it("proves that it can be written to and read, and leaves nothing of that", async () => {
+    const before = await keysOf(store, "");
+    await store.probe();
+    expect(await keysOf(store, "")).toEqual(before);
+  });
+}
