@@ -29,7 +29,7 @@ begin
   -- With an argument the entry is of a function of ours, whoever set it off.
   if tg_nargs = 0 then
     select l.audits, l.refuses into writer from database_logins l where l.login = session_user;
-    if split_part(new.action, '.', 1) <> all (writer.audits) and not (writer.refuses and new.outcome = 'denied') then
+    if split_part(new.action, '.', 1) <> all (writer.audits) and not (writer.refuses and new.outcome <> 'ok') then
       raise exception 'entries of % are not this login''s to write', new.action using errcode = 'insufficient_privilege';
     end if;
   end if;

@@ -19,7 +19,7 @@ do $$
 declare name text;
 begin
   foreach name in array array['tenants', 'audit_entries', 'audit_heads', 'fan_out_queue', 'delivery_targets',
-                              'messenger_links'] loop
+                              'messenger_links', 'users', 'patients'] loop
     execute format('create policy internal on %I to records_internal using (true)', name);
   end loop;
 end $$;
@@ -30,6 +30,9 @@ grant select (tenant_id, seq) on audit_heads to records_internal;
 grant insert on fan_out_queue to records_internal;
 grant select (id, tenant_id, deleted_at, is_active), update (is_active, deleted_at, updated_at) on delivery_targets
   to records_internal;
+-- Whom a chat may be told of (may_be_told in 0014): no process that tells needs to see patients for it.
+grant select (id, tenant_id, department_id, can_see_all_patients) on users to records_internal;
+grant select (id, tenant_id, department_id) on patients to records_internal;
 grant select (id, tenant_id, user_id, ended_at), update (ended_at, ended_reason) on messenger_links to records_internal;
 `;
 
@@ -51,7 +54,7 @@ end $$;
 
 create function add_task(
   task text, payload json default null, job_key text default null, job_key_mode text default 'replace',
-  max_attempts integer default null, queue_name text default null
+  max_attempts integer default null, queue_name text default null, run_at timestamptz default null
 ) returns void language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 declare adder record;
 begin
@@ -63,11 +66,12 @@ begin
     raise exception 'the key of a job must begin with its task' using errcode = 'insufficient_privilege';
   end if;
   perform graphile_worker.add_job(task, payload := payload, job_key := job_key, job_key_mode := job_key_mode,
-    max_attempts := max_attempts, queue_name := queue_name);
+    max_attempts := max_attempts, queue_name := queue_name, run_at := run_at);
 end $$;
 
 alter function follow_messenger_user() security definer set search_path = pg_catalog, public, pg_temp;
 alter function follow_messenger_tenant() security definer set search_path = pg_catalog, public, pg_temp;
+alter function may_be_told(integer, integer, text, text, json) security definer;
 
 do $$
 declare name regproc;
@@ -75,7 +79,8 @@ begin
   execute format('grant records_internal to %I', current_user);
   grant create on schema public to records_internal;
   foreach name in array array['queue_events', 'add_task', 'follow_messenger_user', 'follow_messenger_tenant',
-                              'trace_user', 'trace_tenant', 'leave_trace', 'is_on_record']::regproc[] loop
+                              'may_be_told', 'trace_user', 'trace_tenant', 'leave_trace',
+                              'is_on_record']::regproc[] loop
     execute format('revoke all on function %s from public', name);
     execute format('alter function %s owner to records_internal', name);
   end loop;

@@ -172,7 +172,11 @@ const attacks: readonly [what: string, statement: string, may: Partial<Record<Ki
   ["tells of users", event("user.deleted"), { accounts: ["tenant", "platform"] }],
   ["tells of what is no kind", event("user.forged"), {}],
   ["fills the queue of events by hand", "insert into fan_out_queue values ($tenant, 1)", {}],
-  ["adds a mail", task("mail.reset_password"), { accounts: ["tenant", "platform"], support: ["tenant"] }],
+  [
+    "adds a mail",
+    task("mail.reset_password"),
+    { accounts: ["tenant", "platform"], support: ["tenant", "platform"] },
+  ],
   ["adds a purge", task("users.purge"), { accounts: ["tenant", "platform"] }],
   ["adds a word in a chat", task("messenger.reply"), { outbound: ["tenant", "platform"] }],
   ["adds an unknown task", task("thief.reply"), {}],
@@ -186,7 +190,7 @@ const attacks: readonly [what: string, statement: string, may: Partial<Record<Ki
   [
     "counts its rates anew",
     "delete from rate_limits",
-    { accounts: ["tenant", "platform"], outbound: ["tenant"] },
+    { accounts: ["tenant", "platform"], support: ["tenant"], outbound: ["tenant"] },
   ],
   ["makes a table", "create table thief (id integer)", {}],
   ["makes a temporary table", "create temporary table users (id integer)", {}],

@@ -142,10 +142,10 @@ function chance(seed: number): () => number {
   };
 }
 
-const signs = [
-  ..."aZ09 _-.:/\\\"'{}[],\b\f\n\r\t\u0001\u001f\u007f\u0080éßçжД漢字\u2028\u2029\ufeff\uffff😀𝒳",
-];
-const keySigns = [..."abcXYZ0189_-.: {}[],'/"];
+const signs = Array.from(
+  "aZ09 _-.:/\\\"'{}[],\b\f\n\r\t\u0001\u001f\u007f\u0080éßçжД漢字\u2028\u2029\ufeff\uffff😀𝒳",
+);
+const keySigns = Array.from("abcXYZ0189_-.: {}[],'/");
 
 function randomValue(random: () => number, depth: number): unknown {
   const below = (n: number) => Math.floor(random() * n);

@@ -62,9 +62,11 @@ async function declaredActions(): Promise<Declared[]> {
   return modules.flatMap(({ service, contracts }) =>
     Object.values(contracts)
       .filter((each) => typeof each === "object" && each !== null)
-      .flatMap((contract) => Object.values({ ...contract }))
+      .flatMap((contract) => Object.values(contract as Record<string, unknown>))
       // Shapes of results stand beside the contracts in these files.
-      .filter((action) => typeof action?.audits === "string")
+      .filter(
+        (each): each is Declared["action"] => typeof each === "object" && each !== null && "audits" in each,
+      )
       .map((action) => ({ service, action })),
   );
 }

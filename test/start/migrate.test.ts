@@ -3,7 +3,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { existsSync } from "node:fs";
 import pg from "pg";
-import { applicationLogin, completeLogin } from "../../services/shared/database/application-login.ts";
+import { completeLogin, passwordOf } from "../../services/shared/database/application-login.ts";
+import { defaultLogins } from "../../services/shared/database/logins.ts";
 import {
   addressOf,
   callApi,
@@ -36,9 +37,11 @@ async function ended(env: Record<string, string>, program: string) {
   return { code: await running.exited, said: running.output().trimEnd().split("\n") };
 }
 
+const logins = { kinds: defaultLogins, passwords: {} };
+
 describe("a login in a URL", () => {
   const boot = "W6hTn1QyXo0SvIbKzGjMlPdFr3CuAi7R";
-  const { password } = applicationLogin("records", boot);
+  const password = passwordOf("login", "records", logins, boot);
   const as = `records_login:${password}@`;
   it.each([
     ["postgresql://db/records", `postgresql://${as}db/records`],
@@ -46,15 +49,44 @@ describe("a login in a URL", () => {
     ["postgresql:///records?host=/run/postgresql", `postgresql://${as}/records?host=/run/postgresql`],
     ["postgresql://%2Frun%2Fpostgresql/records", `postgresql://${as}%2Frun%2Fpostgresql/records`],
   ])("is completed where there is none: %s", (url, completed) => {
-    expect(completeLogin(url, boot)).toBe(completed);
+    expect(completeLogin(url, logins, boot, undefined)).toBe(completed);
   });
   it.each([["postgresql://me@db/records"], ["postgresql://me:mine@db/records"]])(
     "stays as it is: %s",
-    (url) => expect(completeLogin(url, boot)).toBe(url),
+    (url) => expect(completeLogin(url, logins, boot, undefined)).toBe(url),
   );
-  it("differs by database and by secret", () => {
-    expect(applicationLogin("other", boot).password).not.toBe(password);
-    expect(applicationLogin("records", `${boot}x`).password).not.toBe(password);
+  it.each([
+    [["auth"], "accounts"],
+    [["users", "tenants"], "accounts"],
+    [["crypto"], "crypto"],
+    [["api-gateway", "webhooks"], "outbound"],
+    [["cache", "mail"], "support"],
+    [["auth", "crypto"], "login"],
+    [undefined, "login"],
+  ])("is the one with the least that does for %j: %s", (services, kind) => {
+    const completed = new URL(completeLogin("postgresql://db/records", logins, boot, services));
+    expect(completed.username).toBe(`records_${kind}`);
+    expect(decodeURIComponent(completed.password)).toBe(passwordOf(kind, "records", logins, boot));
+  });
+  it("has a password of its own by kind, database and secret, or the one that was set", () => {
+    const others = [
+      passwordOf("login", "other", logins, boot),
+      passwordOf("login", "records", logins, `${boot}x`),
+      passwordOf("accounts", "records", logins, boot),
+      passwordOf("crypto", "records", logins, boot),
+    ];
+    expect(new Set([password, ...others]).size).toBe(5);
+    const set = { ...logins, passwords: { crypto: "set-by-the-operator" } };
+    expect(passwordOf("crypto", "records", set, undefined)).toBe("set-by-the-operator");
+    expect(() => passwordOf("login", "records", set, undefined)).toThrow(
+      /DATABASE_PASSWORD_LOGIN must be set/,
+    );
+  });
+  it("is none where no login has what is needed", () => {
+    const few = { ...logins, kinds: defaultLogins.filter(({ kind }) => kind !== "login") };
+    expect(() => completeLogin("postgresql://db/records", few, boot, ["auth", "crypto"])).toThrow(
+      /^DATABASE_LOGINS has no login with what this process needs \(auth, crypto\)\.$/,
+    );
   });
 });
 
@@ -80,7 +112,8 @@ describe("before the database was prepared", () => {
 });
 
 describe("once it was prepared", () => {
-  const ready = "The database is ready for this version; its services work as records_login.";
+  const names = defaultLogins.map(({ kind }) => `records_${kind}`).join(", ");
+  const ready = `The database is ready for this version; its services work as ${names}.`;
   it("two at a time and one again say the same single line, without the password, and leave no folder", async () => {
     const settings = { ...owner, DATA_DIR: application["DATA_DIR"] ?? "", NODE_ENV: "production" };
     const first = await Promise.all([ended(settings, migrate), ended(settings, migrate)]);
@@ -107,7 +140,7 @@ describe("once it was prepared", () => {
 
   it("the application's login reads which migrations ran and may not change it", async () => {
     const client = new pg.Client({
-      connectionString: completeLogin(application["DATABASE_APP_URL"] ?? "", bootSecret),
+      connectionString: completeLogin(application["DATABASE_APP_URL"] ?? "", logins, bootSecret, undefined),
     });
     await client.connect();
     try {
@@ -157,8 +190,8 @@ describe("a database of another age", () => {
     ],
     [
       "the list may not be read",
-      "revoke select on mikro_orm_migrations from records_app, records_platform",
-      "grant select on mikro_orm_migrations to records_app, records_platform",
+      "revoke select on mikro_orm_migrations from records_login",
+      "grant select on mikro_orm_migrations to records_login",
     ],
   ])("older: refused with one sentence when %s", async (_name, change, undo) => {
     await withMigrations(change, undo, async () => {

@@ -77,7 +77,7 @@ function tellStaying(runtime: Runtime): void {
 /** Under one key: however many runs ask for it, one follows. */
 async function again({ database }: Runtime, seconds: number): Promise<void> {
   await database.write(platform, Caller.system("audit"), {
-    text: `select graphile_worker.add_job($1, queue_name := $1, job_key := $1 || ':again',
+    text: `select add_task($1, queue_name := $1, job_key := $1 || ':again',
       run_at := now() + make_interval(secs => $2))`,
     values: [checkpointTask, seconds],
   });

@@ -43,7 +43,7 @@ export interface Provisioned {
    * The URL of the login for these services (names of folders; undefined: all). It owns nothing, and may what they need.
    * @throws StartError when there is none
    */
-  urlFor(services: readonly string[] | undefined): string;
+  readonly urlFor: (services: readonly string[] | undefined) => string;
 }
 
 export async function provision(options: ProvisionOptions): Promise<Provisioned> {

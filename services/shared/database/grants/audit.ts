@@ -1,9 +1,28 @@
-// The audit log, read and proved; and what was refused before it became a change.
-import { record, type ServiceRights } from "./rights.ts";
+// The audit log: read, proved and signed; and what was refused before it became a change.
+import { addJobs, record, refusals, runJobs, type ServiceRights } from "./rights.ts";
 
 export const audit: ServiceRights = {
-  tenant: { audit_entries: `select, ${record}`, audit_heads: "select" },
-  platform: { audit_entries: "select", audit_heads: "select" },
-  audits: ["audit"],
+  tenant: {
+    ...addJobs,
+    ...runJobs,
+    ...refusals,
+    audit_entries: `select, ${record}`,
+    audit_heads: "select",
+    // Also those that have become an entry.
+    audit_repeats: `${refusals["audit_repeats"]}, delete`,
+    append_entries: "execute",
+  },
+  platform: {
+    ...addJobs,
+    audit_entries: "select",
+    audit_heads: "select",
+    audit_repeats: "select (tenant_id, ends_at)",
+    daily_counts: "select (tenant_id, day, taken, bound, told_at), delete",
+    audit_checkpoints: "select, insert, delete",
+    audit_sinks: "select, insert, update",
+    audit_signing_keys: "select, insert",
+    audit_proofs: "select, insert, update",
+  },
+  audits: ["audit", "limit"],
   refuses: true,
 };

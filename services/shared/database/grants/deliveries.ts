@@ -5,6 +5,7 @@ export const deliveryWorker: Privileges = {
   fan_out_queue: "select, update, delete",
   events: "select (id, tenant_id, kind, payload, created_at)",
   delivery_targets: "select, update",
+  may_be_told: "execute",
   deliveries: "select, insert, update",
   delivery_attempts: "insert (tenant_id, delivery_id, cause, status_code, duration_ms, error, response)",
 };

@@ -7,6 +7,8 @@ const counted: Privileges = {
   patients: "select (tenant_id, deleted_at)",
   delivery_targets: "select (tenant_id, channel, deleted_at)",
   deliveries: "select (state)",
+  daily_counts: "select (day, taken, bound)",
+  audit_proofs: "select (signed_at, proved_at, first_bad_seq)",
 };
 
 export const health: ServiceRights = {

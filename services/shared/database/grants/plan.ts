@@ -37,10 +37,10 @@ const one = /^\s*([a-z]+)\s*(?:\(([a-z_,\s]+)\)\s*)?(?:,|$)/;
 function privilegesIn(words: string): { privilege: string; columns: string[] }[] {
   const found: { privilege: string; columns: string[] }[] = [];
   for (let rest = words; rest !== ""; ) {
-    const [whole = "", privilege = "", columns] = one.exec(rest) ?? [];
-    if (whole === "") throw new Error(`no privileges: ${rest}`);
+    const [text = "", privilege = "", columns] = one.exec(rest) ?? [];
+    if (text === "") throw new Error(`no privileges: ${rest}`);
     found.push({ privilege, columns: columns?.split(",").map((each) => each.trim()) ?? [""] });
-    rest = rest.slice(whole.length);
+    rest = rest.slice(text.length);
   }
   return found;
 }
@@ -50,7 +50,7 @@ export function grantsFor({ name, platformRole, services }: Login): Grant[] {
   const rights = rightsOf(services);
   const own = [everyLogin, atStart, ...rights.map(({ tenant }) => tenant)];
   const above = [everyLogin, ...rights.map(({ platform = {} }) => platform)];
-  return whole([
+  return merged([
     ...own.flatMap((privileges) => grantsIn(name, privileges)),
     ...(platformRole === undefined ? [] : above.flatMap((privileges) => grantsIn(platformRole, privileges))),
   ]);
@@ -63,7 +63,7 @@ export function lacking(actual: readonly Grant[], wanted: readonly Grant[]): Gra
 }
 
 /** Each once, and no column of what is granted as a whole. */
-function whole(grants: readonly Grant[]): Grant[] {
+function merged(grants: readonly Grant[]): Grant[] {
   const byKey = new Map(grants.map((grant) => [keyOf(grant), grant]));
   return [...byKey.values()].filter(
     (grant) => grant.column === "" || !byKey.has(keyOf({ ...grant, column: "" })),

@@ -15,7 +15,7 @@ export interface ServiceRights {
   readonly platform?: Privileges;
   /** Resources (of "resource.verb") whose entries it writes into the audit log. */
   readonly audits: readonly string[];
-  /** It records refusals of any action. */
+  /** It records refusals of any action, and what failed again and again. */
   readonly refuses?: true;
   /** Events that it tells of. */
   readonly tells?: readonly EventKind[];
@@ -47,6 +47,12 @@ export const rates: Privileges = { rate_limits: "select, insert, update, delete"
 
 /** For whoever adds jobs, in either scope. */
 export const addJobs: Privileges = { add_task: "execute" };
+
+/** For whoever counts refusals that repeat, and what a tenant has of something a day. */
+export const refusals: Privileges = {
+  audit_repeats: "select, insert, update",
+  daily_counts: "select, insert, update",
+};
 
 /** For whoever runs jobs: graphile-worker's own statements. Its policies show a login the jobs of its services' tasks. */
 export const runJobs: Privileges = {
