@@ -134,12 +134,16 @@ describe("the catalogue", () => {
       [logins.flatMap(({ name }) => [name, platformRoleOf(name)])],
     );
     const plain = { inherit: true, privileged: false };
-    const expected = logins.flatMap(({ name }) => [
+    const expected = logins.flatMap(({ name, services }) => [
       {
         ...plain,
         name,
         login: true,
-        member_of: ["records_app true false false", `${platformRoleOf(name)} false true false`],
+        member_of: [
+          "records_app true false false",
+          `${platformRoleOf(name)} false true false`,
+          ...(services.includes("backups") ? ["records_restore false true false"] : []),
+        ],
       },
       {
         ...plain,

@@ -28,8 +28,8 @@ export function grantsIn(role: string, privileges: Privileges): Grant[] {
 
 function kindOf(object: string, privilege: string): Grant["on"] {
   if (privilege === "execute") return "function";
-  if (privilege !== "usage") return "table";
-  return schemas.has(object) ? "schema" : "sequence";
+  if (schemas.has(object)) return "schema";
+  return privilege === "usage" || object.endsWith("_seq") ? "sequence" : "table";
 }
 
 const one = /^\s*([a-z]+)\s*(?:\(([a-z_,\s]+)\)\s*)?(?:,|$)/;
