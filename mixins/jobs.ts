@@ -15,18 +15,20 @@ export interface JobsOptions<S> {
   schedules?: Record<string, string | ((config: Config) => string | undefined)>;
   /** Tasks of which one job runs at a time, over all processes. */
   serial?: readonly string[];
-  /** Tasks that are also due when the service starts. */
+  /** Tasks that are also due some seconds after the service started: what is done at the start itself is done then. */
   atStart?: readonly string[];
   /** So many at a time beside those of the other services, not among them. */
   concurrentMax?: number;
 }
 
 const attemptsMax = 12;
+const afterStartMs = 5_000;
 
 interface WithJobs extends Service {
   runtime: Runtime;
   ended?: boolean;
   clocks?: ScheduledTask[];
+  starting?: NodeJS.Timeout;
 }
 
 export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSchema> {
@@ -46,10 +48,15 @@ export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSche
           noOverlap: true,
         });
       });
-      for (const task of options.atStart ?? []) void enqueue(task, "start");
+      const { atStart = [] } = options;
+      if (atStart.length === 0) return;
+      this.starting = setTimeout(() => {
+        for (const task of atStart) void enqueue(task, "start");
+      }, afterStartMs);
     },
     async stopped(this: WithJobs): Promise<void> {
       this.ended = true;
+      clearTimeout(this.starting);
       // A start that failed elsewhere stops services that were never started.
       if (this.clocks === undefined) return;
       for (const clock of this.clocks) await clock.destroy();

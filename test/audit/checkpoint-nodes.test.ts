@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { hashOf, signDocument } from "../../services/audit/checkpoints/checkpoint.rules.ts";
 import { SigningKey } from "../../services/audit/checkpoints/signing-key.ts";
-import { startDatabase, type TestDatabase, testSettings } from "../support/service.ts";
+import { eventually, startDatabase, type TestDatabase, testSettings } from "../support/service.ts";
 import { type Receiver, startReceiver } from "../support/webhooks.ts";
 import {
   checkpoint,
@@ -232,6 +232,93 @@ describe("rows that somebody else has put into the database", () => {
     ]);
     expect(receiver.received.map(({ body }) => JSON.parse(body).number)).toEqual([1, 2]);
     expect((await rows()).map(({ number }) => number)).toEqual([1, 2]);
+  });
+});
+
+describe("several processes", () => {
+  const settings = () => ({
+    AUDIT_SIGNING_KEY: secretA,
+    AUDIT_CHECKPOINT_DIR: folder,
+    WEBHOOK_ALLOW_SUBNETS: "127.0.0.0/8",
+  });
+  const chain = async (where = folder) => {
+    // Two that are at it at once may both add a document: it is the same.
+    const lines = [...new Set(await linesIn(where))];
+    return lines.map((line, at) => {
+      const { number, previous } = JSON.parse(line);
+      return [number - at, previous === (at === 0 ? null : hashOf(lines[at - 1] ?? ""))];
+    });
+  };
+  let second: Node | undefined;
+  afterEach(async () => {
+    await second?.stop();
+    second = undefined;
+  });
+
+  it("that share a folder make one chain of documents, whichever of them is at it", async () => {
+    node = await startNode(database, { ...settings(), NODE_ID: "first" });
+    second = await startNode(database, { ...settings(), NODE_ID: "second" });
+    for (let round = 0; round < 5; round++) {
+      await write(7, 50);
+      // Without the queue that keeps them apart, so that two are at it at once.
+      await database.owner.query(
+        "select graphile_worker.add_job('audit.checkpoint') from generate_series(1, 4)",
+      );
+      await checkpoint({ database });
+    }
+    const found = await chain();
+    expect(found.length).toBeGreaterThanOrEqual(5);
+    expect(found).toEqual(found.map(() => [1, true]));
+    const files = { keys: await filesIn(folder, ".pem"), checkpoints: await filesIn(folder, ".jsonl") };
+    expect((await prove({ ...files, exports: [await exported(7)] })).code).toBe(0);
+  });
+
+  it("with a folder each have all documents there when they have had a turn", async () => {
+    const other = `${folder}-other`;
+    node = await startNode(database, { ...settings(), NODE_ID: "first" });
+    await sign(3);
+    await node.stop();
+    node = await startNode(database, { ...settings(), NODE_ID: "second", AUDIT_CHECKPOINT_DIR: other });
+    await sign(2);
+    expect((await linesIn(other)).slice(0, 3)).toEqual(await linesIn(folder));
+    expect(await chain(other)).toEqual(Array.from({ length: 5 }, () => [1, true]));
+  });
+});
+
+describe("documents in the database", () => {
+  const age = (days: number) =>
+    database.owner.query("update audit_checkpoints set created_at = now() - make_interval(days => $1)", [
+      days,
+    ]);
+  const sweep = async () => {
+    await database.owner.query("select graphile_worker.add_job('audit.sweep')");
+    await eventually(async () => {
+      const { rows: left } = await database.owner.query(
+        "select from graphile_worker.jobs where task_identifier = 'audit.sweep'",
+      );
+      return left.length === 0;
+    });
+    return (await rows()).map(({ number }) => number);
+  };
+
+  it("die after thirty days, but for the last one", async () => {
+    await start();
+    await sign(3);
+    await age(29);
+    expect(await sweep()).toEqual([1, 2, 3]);
+    await age(31);
+    expect(await sweep()).toEqual([3]);
+  });
+
+  it("wait for an address that has not taken them, for a year", async () => {
+    await start({ AUDIT_CHECKPOINT_URL: receiver.url });
+    await sign(1);
+    receiver.answer = (_received, response) => void response.writeHead(503).end();
+    await sign(2);
+    await age(31);
+    expect(await sweep()).toEqual([2, 3]);
+    await age(366);
+    expect(await sweep()).toEqual([3]);
   });
 });
 

@@ -87,12 +87,8 @@ export async function prove(files: {
   checkpoints: readonly string[];
   exports: readonly string[];
 }): Promise<Proof> {
-  const flags = (name: string, paths: readonly string[]) => paths.flatMap((path) => [`--${name}`, path]);
-  const given = [
-    ...flags("key", files.keys),
-    ...flags("checkpoints", files.checkpoints),
-    ...flags("export", files.exports),
-  ];
+  const { keys, checkpoints, exports } = files;
+  const given = ["--key", ...keys, "--checkpoints", ...checkpoints, "--export", ...exports];
   const program = join(root, "docs/check-audit.mjs");
   const { code, stdout } = await run(process.execPath, [program, ...given], { cwd: "/", env: {} }).then(
     ({ stdout: said }) => ({ code: 0, stdout: said }),

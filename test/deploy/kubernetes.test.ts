@@ -32,6 +32,8 @@ const secretKeys: Record<string, readonly string[]> = {
     "CARD_WEBHOOK_SECRETS",
     "WALLET_WEBHOOK_SECRETS",
     "TELEGRAM_BOT_TOKEN",
+    "AUDIT_SIGNING_KEY",
+    "AUDIT_CHECKPOINT_URL",
     "NATS_PASSWORD",
   ],
   "records-owner": ["DATABASE_URL", "POSTGRES_PASSWORD"],

@@ -99,9 +99,6 @@ export async function fillTenant(owner: pg.Client, subdomain: string): Promise<F
     "insert into daily_counts (tenant_id, kind, day, taken, bound) values ($1, 'audit.refusals', now(), 1, 10)",
     [tenantId],
   );
-  await owner.query("insert into audit_proofs (tenant_id, seq, hash) values ($1, 1, sha256('-'))", [
-    tenantId,
-  ]);
   await fillWebhooks(owner, tenantId);
   await owner.query(
     `with target as (insert into delivery_targets (tenant_id, channel, events, is_active)

@@ -50,7 +50,8 @@ export class KeptCheckpoints {
     for await (const { line, next } of this.#folder.lines(this.#read)) {
       this.#read = next;
       const document = readCheckpoint(line, this.#keys);
-      if (document === undefined) continue;
+      // One that stands there twice (two processes were at it) says nothing new.
+      if (document === undefined || document.number <= (this.#last?.number ?? 0)) continue;
       this.#last = { number: document.number, at: document.at, hash: hashOf(line) };
       for (const head of document.heads) {
         if (this.#heads.size < headsMax || this.#heads.has(head.tenant_id))

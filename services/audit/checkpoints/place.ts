@@ -13,8 +13,9 @@ export interface Place {
   kept: KeptCheckpoints | undefined;
 }
 
-export const placeOf = perRuntime(({ secrets, config }): Place => {
+export const placeOf = perRuntime(({ secrets, config, log }): Place => {
   const key = new SigningKey(secrets.audit);
+  log.info({ keyId: key.id }, "checkpoints of the audit log are signed with this key");
   const ownKeys: PublicKeys = new Map([[key.id, key.publicKey]]);
   const path = config.auditCheckpointDir;
   const folder = path === undefined ? undefined : new CheckpointFolder(path);
