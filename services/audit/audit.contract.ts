@@ -118,6 +118,7 @@ export const auditContract = {
       "Whole entries as they were hashed, oldest first, to be proved outside: docs/check-audit.mjs does it. Goes on by `after_seq`.",
     audits: "audit.export",
     access: allow("superadmin", "admin"),
+    weight: weights.survey,
     query: {
       tenant_id: optional(nullable(id())),
       after_seq: integer({ min: 0, default: 0, description: "The last number of the page before" }),
@@ -136,6 +137,7 @@ export const auditContract = {
       "The signed checkpoints of a tenant's log of the last 30 days, newest first, and the public keys that they are signed with.",
     audits: "audit.checkpoints",
     access: allow("superadmin", "admin"),
+    weight: weights.list,
     query: {
       tenant_id: optional(nullable(id())),
       before: optional(nullable(integer({ min: 1, description: "The `next_before` of the page before" }))),

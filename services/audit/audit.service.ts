@@ -20,6 +20,7 @@ import { readProofs } from "./checkpoints/standings.ts";
 import { sweepCheckpoints } from "./checkpoints/sweep-checkpoints.ts";
 import { exportAudit } from "./export-audit.ts";
 import { listAudit } from "./list-audit.ts";
+import { measureLogs } from "./measure-logs.ts";
 import { sumUpRepeats } from "./sum-up-repeats.ts";
 import { verifyAudit } from "./verify-audit.ts";
 
@@ -68,11 +69,13 @@ const audit: ServiceSchema = {
     jobs({
       tasks: {
         "audit.sum_up": sumUpRepeats,
+        "audit.measure": measureLogs,
         [checkpointTask]: runCheckpoints,
         "audit.sweep": sweepCheckpoints,
       },
       schedules: {
         "audit.sum_up": "* * * * *",
+        "audit.measure": "11 * * * *",
         "audit.checkpoint": everyMinutes,
         "audit.sweep": "41 1 * * *",
       },

@@ -3,10 +3,15 @@ import type { Call } from "../shared/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import type { EventKind } from "../shared/event-kinds.ts";
 import { Conflict, Forbidden } from "../shared/errors.ts";
+import { perRuntime } from "../shared/per-runtime.ts";
+import { RateLimit } from "../shared/rate-limits.ts";
 import type { Role } from "../shared/roles.ts";
 import { refusedKinds, toldKinds } from "./kinds.rules.ts";
 import type { MessengerStatus } from "./messenger.contract.ts";
 import { accountOf, assertOn, readStatus } from "./own-link.ts";
+
+/** Each is an entry in the audit log for ever. */
+const changesOf = perRuntime(({ database }) => new RateLimit(database, "messenger_subscribe", 60, 3_600));
 
 export async function subscribe(call: Call<{ events: (EventKind | "*")[] }>): Promise<MessengerStatus> {
   assertOn(call.runtime);
@@ -16,6 +21,7 @@ export async function subscribe(call: Call<{ events: (EventKind | "*")[] }>): Pr
   const refused = refusedKinds(role, events);
   if (refused.length > 0)
     throw new Forbidden("event_not_allowed", `Your role may not see ${refused.join(", ")}`);
+  await changesOf(call.runtime).take(`${tenantId}:${userId}`);
   await call.db.change({ tenantId }, call.caller, async (change) => {
     const [link] = await change.execute<{ id: number }>(
       "select id from messenger_links where tenant_id = $1 and user_id = $2 and ended_at is null for no key update",

@@ -18,14 +18,17 @@ const limitOf = perRuntime(({ database }) => new RateLimit(database, "messenger_
 /** @param bot the key of the bot whose update it is */
 export async function takeUpdate(runtime: Runtime, bot: string, update: Update): Promise<void> {
   const { act } = update;
-  const isLoud = act !== undefined && (await isTooLoud(runtime, act.chatId));
+  // What has no effect has none the second time either: it need not be remembered, however much of it comes.
+  if (act === undefined) return;
+  const isLoud = await isTooLoud(runtime, act.chatId);
+  if (isLoud && !isLeaving(act)) return;
   await runtime.database.change(platform, Caller.system("messenger"), async (change) => {
     const [fresh] = await change.execute(
       "insert into messenger_updates (bot, update_id) values ($1, $2) on conflict do nothing returning update_id",
       [bot, update.id],
     );
-    if (fresh === undefined || act === undefined) return;
-    if (isLoud) await obeyOnly(change, act);
+    if (fresh === undefined) return;
+    if (isLoud) await leave(change, act);
     else await obey(change, act);
   });
 }
@@ -41,8 +44,8 @@ async function isTooLoud(runtime: Runtime, chatId: number): Promise<boolean> {
 }
 
 /** Who writes too much is not answered any more, but can still go. */
-async function obeyOnly(change: Change, act: Act): Promise<void> {
-  if (act.what === "blocked" || (act.what === "command" && act.command === "stop")) await leave(change, act);
+function isLeaving(act: Act): boolean {
+  return act.what === "blocked" || (act.what === "command" && act.command === "stop");
 }
 
 async function obey(change: Change, act: Act): Promise<void> {

@@ -3,8 +3,7 @@
 // again with what was refused, and once a secret is set it counts. What is signed is never held up by this.
 import type { Call } from "../shared/bus.ts";
 import { platform } from "../shared/database/scope.ts";
-import { TooManyRequests } from "../shared/errors.ts";
-import { secondsOfDayLeft, takeDaily } from "../shared/limits/daily-limit.ts";
+import { limitDaily } from "../shared/limits/daily-limit.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { addressKey, RateLimit } from "../shared/rate-limits.ts";
 import type { ProviderName } from "./payments.contract.ts";
@@ -16,12 +15,11 @@ const perAddressOf = perRuntime(
 /** @throws TooManyRequests */
 export async function limitUnsigned(call: Call<unknown>, provider: ProviderName): Promise<void> {
   await perAddressOf(call.runtime).take(addressKey(call.caller.facts.ip));
-  const isWithin = await call.db.change(platform, call.caller, async (change) => {
-    const [tenant] = await change.execute<{ id: number }>(
-      "select id from tenants where subdomain = 'platform' and deleted_at is null",
-    );
-    if (tenant === undefined) throw new Error("the platform tenant is missing");
-    return takeDaily(change, call.runtime, tenant.id, `payments.unsigned_${provider}`);
+  const [tenant] = await call.db.read<{ id: number }>(platform, {
+    name: "payments.platform",
+    text: "select id from tenants where subdomain = 'platform' and deleted_at is null",
+    values: [],
   });
-  if (!isWithin) throw new TooManyRequests(secondsOfDayLeft(Date.now()));
+  if (tenant === undefined) throw new Error("the platform tenant is missing");
+  await limitDaily(call, platform, tenant.id, `payments.unsigned_${provider}`);
 }

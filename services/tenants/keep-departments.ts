@@ -14,6 +14,8 @@ const violations = {
   departments_tenant_id_head_doctor_id_fkey: () =>
     Invalid.body("head_doctor_id", "the head doctor does not exist"),
 };
+/** Far beyond any clinic; anybody may read the list of them. */
+const departmentsMax = 2_000;
 const targetOf = (department: DepartmentRow) => ({ type: "department", id: department.id });
 
 /** Locked for sharing: the doctor cannot be demoted or deleted while becoming head. */
@@ -33,6 +35,15 @@ async function assertMayHead(
   }
 }
 
+async function assertRoom(change: Change, tenantId: number): Promise<void> {
+  const [counted] = await change.execute<{ departments: number }>(
+    "select count(*)::integer as departments from departments where tenant_id = $1",
+    [tenantId],
+  );
+  if ((counted?.departments ?? 0) >= departmentsMax)
+    throw new Conflict("too_many_departments", `A tenant has at most ${departmentsMax} departments`);
+}
+
 export async function createDepartment(
   call: Call<ParamsOf<(typeof departmentsContract)["departments.create"]>>,
 ): Promise<Department> {
@@ -40,11 +51,13 @@ export async function createDepartment(
   const tenantId = tenantToActIn(call.caller, call.params.tenant_id);
   if (tenantId === undefined) throw Invalid.body("tenant_id", "an operator has to name the tenant");
   const insert = call.db.change({ tenantId }, call.caller, async (change) => {
+    // The tenant's row lock makes two creations see one another.
     const [tenant] = await change.execute(
-      "select id from tenants where id = $1 and deleted_at is null for key share",
+      "select id from tenants where id = $1 and deleted_at is null for no key update",
       [tenantId],
     );
     if (tenant === undefined) throw violations.departments_tenant_id_fkey();
+    await assertRoom(change, tenantId);
     await assertMayHead(change, tenantId, headDoctorId);
     const department = change.entities.create(DepartmentEntity, { tenantId, name, headDoctorId });
     await change.entities.flush();

@@ -1,9 +1,11 @@
 // Each user's preferences: one row per user who ever set any, gone with the user.
-// Promises: settings are merged at the top level under the row's lock, so two clients do not undo each other.
+// Promises: settings are merged at the top level under the row's lock, so two clients do not undo each other; nobody changes them without end.
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { type Call, implement } from "../shared/bus.ts";
 import { Forbidden, Invalid } from "../shared/errors.ts";
+import { perRuntime } from "../shared/per-runtime.ts";
+import { RateLimit } from "../shared/rate-limits.ts";
 import { toIso } from "../shared/wire.ts";
 import { preferencesContract, type themes } from "./preferences.contract.ts";
 import { mergeSettings, settingsBytesMax } from "./preferences.rules.ts";
@@ -19,6 +21,9 @@ interface Answer {
   settings: unknown;
   updated_at: string | null;
 }
+
+/** Each is an entry in the audit log for ever. A client that saves with every move of the mouse may do so for a while. */
+const changesOf = perRuntime(({ database: db }) => new RateLimit(db, "preferences", 600, 3_600));
 
 const unset: Answer = { theme: "system", settings: {}, updated_at: null };
 
@@ -47,6 +52,7 @@ async function writePreferences(
   const { tenantId, userId } = ownerOf(call);
   const { theme, settings } = call.params;
   if (theme === undefined && settings === undefined) return readPreferences(call);
+  await changesOf(call.runtime).take(String(userId));
   const row = await call.db.change({ tenantId }, call.caller, async (change) => {
     await change.execute(
       "insert into preferences (tenant_id, user_id, theme) values ($1, $2, $3) on conflict do nothing",

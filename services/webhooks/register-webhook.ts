@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { Call } from "../shared/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { Conflict } from "../shared/errors.ts";
+import { limitDaily } from "../shared/limits/daily-limit.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { sealingKeys } from "../shared/sealing/ask-keys.ts";
 import { assertReachable, holdWebhook, tenantOf, webhooksMax } from "./own-webhooks.ts";
@@ -15,6 +16,7 @@ type Register = Call<ParamsOf<(typeof webhooksContract)["webhooks.register"]>>;
 export async function registerWebhook(call: Register): Promise<RegisteredWebhook> {
   const { url } = call.params;
   const tenantId = tenantOf(call);
+  await limitDaily(call, { tenantId }, tenantId, "webhooks.registered");
   await assertReachable(call, url);
   const keys = await sealingKeys(call, tenantId);
   const sent = call.params.secret ?? undefined;

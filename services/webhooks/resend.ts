@@ -2,7 +2,10 @@
 import type { Call } from "../shared/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { Conflict, Invalid, NotFound } from "../shared/errors.ts";
+import { limitDaily } from "../shared/limits/daily-limit.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
+import { perRuntime } from "../shared/per-runtime.ts";
+import { RateLimit } from "../shared/rate-limits.ts";
 import type { deliveriesContract, WireDelivery } from "./deliveries.contract.ts";
 import { deliveryColumns, type DeliveryRow, lastAttempt, toDelivery } from "./list-deliveries.ts";
 import { deliveryIdOf } from "./message-id.ts";
@@ -16,6 +19,7 @@ export async function resendDelivery(call: Resend): Promise<WireDelivery> {
   const tenantId = tenantOf(call);
   const deliveryId = deliveryIdOf(message);
   if (deliveryId === undefined) throw new NotFound("Delivery");
+  await limitDaily(call, { tenantId }, tenantId, "webhooks.resent");
   const row = await call.db.change({ tenantId }, call.caller, async (change) => {
     await holdActive(change, tenantId, id);
     const [again] = await change.execute(
@@ -41,10 +45,14 @@ export async function resendDelivery(call: Resend): Promise<WireDelivery> {
   return toDelivery(row);
 }
 
+/** Each may make all that ever failed due again, so a tenant has thirty an hour. */
+const recoveriesOf = perRuntime(({ database }) => new RateLimit(database, "webhook_recover", 30, 3_600));
+
 /** All of it is done by a job: it may be much. */
 export async function recoverDeliveries(call: Recover): Promise<{ webhook_id: number; since: string }> {
   const { webhook_id: id, since } = call.params;
   const tenantId = tenantOf(call);
+  await recoveriesOf(call.runtime).take(String(tenantId));
   await call.db.change({ tenantId }, call.caller, async (change) => {
     await holdActive(change, tenantId, id);
     const [clock] = await change.execute<{ past: boolean }>("select $1::timestamptz <= now() as past", [

@@ -10,6 +10,7 @@ const logDays = 90;
 const batch = 2_000;
 const batchesMax = 5_000;
 const targetsMax = 1_000;
+const targetRoundsMax = 100;
 
 export async function sweepDeliveries(this: { runtime: Runtime }): Promise<void> {
   const { database, config } = this.runtime;
@@ -17,18 +18,26 @@ export async function sweepDeliveries(this: { runtime: Runtime }): Promise<void>
   await inBatches(database, "webhooks.sweep_log", oldLog, [firstKept]);
   await inBatches(database, "webhooks.sweep_attempts", oldAttempts, [firstKept]);
   await inBatches(database, "webhooks.sweep_events", oldEvents, []);
+  for (let done = 0; done < targetRoundsMax; done++) {
+    if ((await dropTargets(database, config.retentionDays)) < targetsMax) return;
+  }
+}
+
+/** @returns how many there were */
+async function dropTargets(database: Database, retentionDays: number): Promise<number> {
   const targets = await database.read<{ id: number }>(platform, {
     name: "webhooks.dead_targets",
     text: `select t.id from delivery_targets t join tenants n on n.id = t.tenant_id
       where t.deleted_at is not null or n.deleted_at < now() - make_interval(days => greatest($1 - 1, 0))
       order by t.id limit ${targetsMax}`,
-    values: [config.retentionDays],
+    values: [retentionDays],
   });
   for (const { id } of targets) {
     await inBatches(database, "webhooks.sweep_target", deliveriesOf, [id]);
     const text = "delete from delivery_targets where id = $1";
     await database.write(platform, caller, { name: "webhooks.drop_target", text, values: [id] });
   }
+  return targets.length;
 }
 
 /** An attempt that was in flight meanwhile leaves a line behind: it goes by its age. */

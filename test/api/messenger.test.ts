@@ -221,6 +221,21 @@ describe("subscribing", () => {
     expect((await statusOf(service, token)).events).toEqual([]);
   });
 
+  it("is 429 after sixty times within an hour", async () => {
+    const { id, token } = await newPerson();
+    await linkChat(service, api, token);
+    expect((await subscribeTo(service, token, ["patient.created"])).status).toBe(200);
+    const text = "update rate_limits set points = 58 where key = $1";
+    await service.database.owner.query(text, [`messenger_subscribe:${clinic.id}:${id}`]);
+    expect((await subscribeTo(service, token, ["patient.updated"])).status).toBe(200);
+    expect((await subscribeTo(service, token, ["record.created"])).status).toBe(200);
+    expect(await subscribeTo(service, token, ["patient.created"])).toMatchObject({
+      status: 429,
+      body: { code: "too_many_requests" },
+    });
+    expect((await statusOf(service, token)).events).toEqual(["record.created"]);
+  });
+
   it("is 409 without a link", async () => {
     const { token } = await newPerson();
     expect(await subscribeTo(service, token, ["patient.created"])).toMatchObject({

@@ -86,12 +86,24 @@ describe("an update", () => {
     expect(await post(body)).toMatchObject({ status: 400, body: { code: "malformed_update" } });
   });
 
-  it("of a kind we do not know is taken and does nothing", async () => {
+  it("of a kind we do not know is taken, does nothing and leaves nothing", async () => {
     const before = await updates();
     const sent = api.sent.length;
-    expect((await post({ update_id: nextId++, poll: { id: "1" } })).status).toBe(200);
-    expect(await updates()).toBe(before + 1);
+    for (let n = 0; n < 20; n++)
+      expect((await post({ update_id: nextId++, poll: { id: "1" } })).status).toBe(200);
+    expect(await updates()).toBe(before);
     expect(api.sent).toHaveLength(sent);
+  });
+
+  it("of a chat that writes without end leaves nothing either, but /stop is still obeyed", async () => {
+    const chatId = newChat();
+    const before = await updates();
+    for (let n = 0; n < 30; n++) await post(command(chatId, "/start"));
+    expect(await updates()).toBe(before + 10);
+    const codes = "select from messenger_codes where chat_id = $1";
+    expect((await service.database.owner.query(codes, [chatId])).rows).toHaveLength(1);
+    await post(command(chatId, "/stop"));
+    expect((await service.database.owner.query(codes, [chatId])).rows).toHaveLength(0);
   });
 
   it("of more than 256 kB is 413", async () => {

@@ -1,7 +1,10 @@
 // What a tenant may have of something in a day (UTC): counted in the database for all processes, in the transaction of what
 // is taken. Beyond the bound it is refused or left out, and that is an incident: said once in the tenant's audit log and
 // the process's log, counted from then on, and told by health as open for a day.
+import type { Call } from "../bus.ts";
 import type { Change } from "../database/change.ts";
+import type { Scope } from "../database/scope.ts";
+import { TooManyRequests } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 
 /** So much a day and tenant. None of them is a clinic's business; each is far beyond what an honest one meets. */
@@ -11,6 +14,9 @@ export const dailyLimits = {
   /** Notifications of payments that nobody has signed, as no secret is set; in the platform's name. */
   "payments.unsigned_card": 1_000,
   "payments.unsigned_wallet": 1_000,
+  /** A deleted webhook stays a row until the night, and an entry for ever. */
+  "webhooks.registered": 500,
+  "webhooks.resent": 10_000,
 } as const;
 
 export type DailyLimit = keyof typeof dailyLimits;
@@ -55,7 +61,20 @@ export async function takeDaily(
   return false;
 }
 
-/** For `Retry-After`: until the next day begins. */
-export function secondsOfDayLeft(nowMs: number): number {
-  return Math.max(1, Math.ceil((86_400_000 - (nowMs % 86_400_000)) / 1000));
+/**
+ * For what is refused beyond the bound. In a transaction of its own, as that it was refused has to be kept.
+ * @throws TooManyRequests until the next day begins
+ */
+export async function limitDaily(
+  call: Call<unknown>,
+  scope: Scope,
+  tenantId: number,
+  kind: DailyLimit,
+): Promise<void> {
+  const isWithin = await call.db.change(scope, call.caller, (change) =>
+    takeDaily(change, call.runtime, tenantId, kind),
+  );
+  if (!isWithin) throw new TooManyRequests(Math.ceil((dayMs - (Date.now() % dayMs)) / 1000));
 }
+
+const dayMs = 86_400_000;

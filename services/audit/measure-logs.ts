@@ -1,0 +1,35 @@
+// Whether a tenant's log has grown today as no clinic makes it grow: by readings and changes that are all allowed, which a
+// thief's script or a mad client makes too. Nothing is refused for it, as what is done has to stand in the log; a person
+// has to look, so it is an incident. Asked hourly, by one look into an index for each tenant.
+import { Caller } from "../shared/caller.ts";
+import { platform } from "../shared/database/scope.ts";
+import type { Runtime } from "../shared/runtime.ts";
+
+/** A clinic of a thousand people who each read a hundred patients a day, ten times over. */
+const entriesPerDay = 1_000_000;
+const limit = "audit.entries";
+const today = "(now() at time zone 'utc')::date";
+
+export async function measureLogs(this: { runtime: Runtime }): Promise<void> {
+  const { database, log } = this.runtime;
+  await database.change(platform, Caller.system("audit"), async (change) => {
+    const grown = await change.execute<{ tenant_id: number; day: string; entries: string; fresh: boolean }>(
+      `insert into daily_counts as d (tenant_id, kind, day, taken, bound, reached_at, last_at)
+       select h.tenant_id, $2, ${today}, h.seq - first.seq + 1, $1, now(), now()
+       from audit_heads h join tenants t on t.id = h.tenant_id
+       cross join lateral (select e.seq from audit_entries e
+         where e.tenant_id = h.tenant_id and e.created_at >= ${today}::timestamp at time zone 'utc'
+         order by e.created_at, e.id limit 1) first
+       where h.seq - first.seq + 1 > $1 order by h.tenant_id
+       on conflict (tenant_id, kind, day) do update set taken = excluded.taken, last_at = now()
+       returning tenant_id, day::text as day, taken as entries, xmax = 0 as fresh`,
+      [entriesPerDay, limit],
+    );
+    for (const { tenant_id: tenantId, day, fresh } of grown) {
+      if (!fresh) continue;
+      log.error({ tenantId, limit, bound: entriesPerDay }, "an audit log grows out of all proportion");
+      const changes = { limit, bound: entriesPerDay, day };
+      change.audit({ tenantId, action: "limit.reach", outcome: "error", changes });
+    }
+  });
+}
