@@ -6,6 +6,7 @@ import type { Kysely } from "kysely";
 import type { Caller } from "../caller.ts";
 import type { EventKind } from "../event-kinds.ts";
 import { runBound } from "./bound-values.ts";
+import { assertSessionLives } from "./live-session.ts";
 import { platformRole, type Scope, sessionOf, type Statement } from "./scope.ts";
 
 export interface AuditFacts {
@@ -39,11 +40,17 @@ export interface Change {
   enqueue(task: string, payload: Record<string, unknown>, options?: { key?: string }): Promise<void>;
 }
 
+export interface ChangeOptions {
+  /** The caller's session may have ended: the change itself ends it, or only says what was refused to them. */
+  evenIfSignedOut?: boolean;
+}
+
 export function runChange<T>(
   entities: EntityManager,
   scope: Scope,
   caller: Caller,
   work: (change: Change) => Promise<T>,
+  { evenIfSignedOut = false }: ChangeOptions = {},
 ): Promise<T> {
   const fork = entities.fork({ session: sessionOf(scope) });
   return fork.transactional(async (em) => {
@@ -77,6 +84,7 @@ export function runChange<T>(
       ]);
     }
     for (const entry of audited) await execute(auditInsert, auditValues(entry, caller));
+    if (!evenIfSignedOut) await assertSessionLives(transaction, scope, caller);
     return result;
   });
 }
