@@ -6,10 +6,10 @@ import { Conflict, Forbidden } from "../shared/errors.ts";
 import type { Role } from "../shared/roles.ts";
 import { refusedKinds, toldKinds } from "./kinds.rules.ts";
 import type { MessengerStatus } from "./messenger.contract.ts";
-import { accountOf, assertOn, readStatus } from "./own-link.ts";
+import { accountOf, botThatIsOn, readStatus } from "./own-link.ts";
 
 export async function subscribe(call: Call<{ events: (EventKind | "*")[] }>): Promise<MessengerStatus> {
-  assertOn(call.runtime);
+  botThatIsOn(call.runtime);
   const account = accountOf(call);
   const { tenantId, userId, role } = account;
   const events = [...new Set(call.params.events)];

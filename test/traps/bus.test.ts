@@ -13,7 +13,7 @@ import type { RecordsAction } from "../../services/shared/middleware.ts";
 import { eventually, testSettings } from "../support/service.ts";
 
 const namespace = "traps";
-const { JWT_SECRET = "", BUS_SECRET = "" } = testSettings({ url: "", folder: "/nowhere" });
+const { JWT_SECRET = "", BOOT_SECRET = "", BUS_SECRET = "" } = testSettings({ url: "", folder: "/nowhere" });
 // The tables below are made before a node starts and sets it.
 setBusKey(BUS_SECRET);
 const nurse: Principal = {
@@ -119,7 +119,8 @@ const outer: ServiceSchema = {
 let seen: unknown[] = [];
 
 function node(nodeId: string, services: ServiceSchema[], walls = ["records"]): ServiceBroker {
-  const env = { NODE_ID: nodeId, NAMESPACE: namespace, JWT_SECRET, BUS_SECRET, LOG_LEVEL: "silent" };
+  const secrets = { JWT_SECRET, BOOT_SECRET, BUS_SECRET };
+  const env = { ...secrets, NODE_ID: nodeId, NAMESPACE: namespace, LOG_LEVEL: "silent" };
   const { options } = assemble(readConfig(env), () => {});
   const middlewares = (options.middlewares ?? []).filter(
     (each) => typeof each === "object" && walls.includes(String(each.name)),
