@@ -67,7 +67,7 @@ function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: str
     middlewares: [
       recordsMiddleware(runtime, onFailure),
       sealedBus(
-        () => new BusSeal(runtime.secrets.boot, runtime.droppedMessages),
+        () => new BusSeal(runtime.secrets.bus, runtime.droppedMessages),
         runtime.droppedMessages,
         (sentence) => runtime.log.warn(sentence),
       ),

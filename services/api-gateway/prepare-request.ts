@@ -4,10 +4,11 @@
 import type { ServerResponse } from "node:http";
 import type { Context } from "moleculer";
 import { assertAccess } from "../shared/access.ts";
-import { Caller, type Principal } from "../shared/caller.ts";
+import { Caller } from "../shared/caller.ts";
 import { tenantRestoring, Unauthorized, Unavailable } from "../shared/errors.ts";
 import { assertOwnTenant } from "../shared/middleware.ts";
 import { parseQuery } from "../shared/params/query.ts";
+import { type Holder, principalOf } from "../shared/session-check.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
 import { assertDeclaredFits, expectBody, readBody } from "./read-body.ts";
@@ -87,33 +88,12 @@ async function identify(
   };
   const anonymous = new Caller({ ...base, principal: { kind: "anonymous" } });
   if (token === undefined) return anonymous;
+  const readAt = Date.now();
   const holder = await ctx.call<Holder, { token: string }>(
     "auth.authenticate",
     { token },
     { meta: { caller: anonymous } },
   );
   if (holder.frozen && endpoint.contract.duringRestore !== true) throw tenantRestoring();
-  return new Caller({ ...base, principal: toPrincipal(holder) });
-}
-
-interface Holder {
-  user_id: number;
-  tenant_id: number;
-  role: Extract<Principal, { kind: "user" }>["role"];
-  department_id: number | null;
-  can_see_all_patients: boolean;
-  session_id: string;
-  frozen: boolean;
-}
-
-function toPrincipal(holder: Holder): Principal {
-  return {
-    kind: "user",
-    userId: holder.user_id,
-    tenantId: holder.tenant_id,
-    role: holder.role,
-    departmentId: holder.department_id,
-    canSeeAllPatients: holder.can_see_all_patients,
-    sessionId: holder.session_id,
-  };
+  return new Caller({ ...base, principal: principalOf(holder, readAt) });
 }

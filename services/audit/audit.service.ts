@@ -10,6 +10,7 @@ import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { type Call, implement, runtimeOf } from "../shared/bus.ts";
+import type { Change } from "../shared/database/change.ts";
 import { auditRefusal } from "../shared/limits/audit-refusal.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import type { Config } from "../shared/settings/settings.ts";
@@ -41,9 +42,8 @@ async function recordRefusal(
     byTarget: false,
     ...target,
   } as const;
-  await call.db.change({ tenantId }, call.caller, (change) =>
-    auditRefusal(change, call.runtime, call.caller, refusal),
-  );
+  const record = (change: Change) => auditRefusal(change, call.runtime, call.caller, refusal);
+  await call.db.change({ tenantId }, call.caller, record, { evenIfSignedOut: true });
 }
 
 function everyMinutes({ auditCheckpointMinutes: minutes }: Config): string {

@@ -3,8 +3,18 @@ import { anyone, onlyServices, signedIn } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { nullable } from "../shared/params/modifiers.ts";
 import { object } from "../shared/params/results.ts";
-import { email, flag, id, integer, oneOf, secretText, text } from "../shared/params/rules.ts";
+import { email, flag, id, integer, listOf, oneOf, secretText, text } from "../shared/params/rules.ts";
 import { roles } from "../shared/roles.ts";
+
+const holder = object({
+  user_id: integer(),
+  tenant_id: integer(),
+  role: oneOf(roles),
+  department_id: nullable(integer()),
+  can_see_all_patients: flag(),
+  frozen: flag({ description: "The tenant is being restored" }),
+  session_id: text(),
+});
 
 export const authContract = {
   "auth.login": {
@@ -38,15 +48,15 @@ export const authContract = {
     audits: "auth.authenticate",
     access: onlyServices("api-gateway"),
     body: { token: text({ max: 4096 }) },
-    result: object({
-      user_id: integer(),
-      tenant_id: integer(),
-      role: oneOf(roles),
-      department_id: nullable(integer()),
-      can_see_all_patients: flag(),
-      frozen: flag({ description: "The tenant is being restored" }),
-      session_id: text(),
-    }),
+    result: holder,
+  },
+  "auth.live_sessions": {
+    summary: "Whose these sessions are, read from the present state; those that have ended are left out.",
+    audits: "auth.authenticate",
+    // The bus itself, of a call that has waited: see services/shared/session-check.ts.
+    access: onlyServices("bus"),
+    body: { session_ids: listOf(text({ max: 36 }), { max: 100 }) },
+    result: listOf(holder),
   },
   "auth.clear_lockout": {
     summary: "Forgets the failed sign-ins of an account.",

@@ -8,15 +8,17 @@ import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { type Call, implement, listen, runtimeOf } from "../shared/bus.ts";
+import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
-import { Unauthorized } from "../shared/errors.ts";
+import { sessionEnded, Unauthorized } from "../shared/errors.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { addressKey, RateLimit } from "../shared/rate-limits.ts";
+import type { Holder } from "../shared/session-check.ts";
 import { AccessTokens } from "./access-token.ts";
 import { AccountQueue } from "./attempts.ts";
 import { authContract } from "./auth.contract.ts";
 import { login } from "./login.ts";
-import { SessionReader } from "./session-reader.ts";
+import { type LiveSession, SessionReader } from "./session-reader.ts";
 import { dropDeadSessions, sweepSessions } from "./sweep-sessions.ts";
 
 const partsOf = perRuntime(({ config, secrets, database: db }) => ({
@@ -30,8 +32,17 @@ async function authenticate(call: Call<{ token: string }>) {
   const { tokens, sessions } = partsOf(call.runtime);
   const sessionId = tokens.sessionOf(call.params.token);
   const session = sessionId === undefined ? undefined : await sessions.read(sessionId);
-  if (session === undefined) throw new Unauthorized("invalid_token", "The token is invalid or expired");
-  const { id, ...facts } = session;
+  if (session === undefined) throw sessionEnded();
+  return toHolder(session);
+}
+
+async function liveSessions(call: Call<{ session_ids: string[] }>): Promise<Holder[]> {
+  const { sessions } = partsOf(call.runtime);
+  const found = await Promise.all(call.params.session_ids.map((id) => sessions.read(id)));
+  return found.flatMap((session) => (session === undefined ? [] : [toHolder(session)]));
+}
+
+function toHolder({ id, ...facts }: LiveSession): Holder {
   return { ...facts, session_id: id };
 }
 
@@ -39,13 +50,14 @@ async function logout(call: Call<unknown>): Promise<void> {
   const { principal } = call.caller;
   if (principal.kind !== "user") throw new Unauthorized();
   const { tenantId, userId, sessionId } = principal;
-  await call.db.change({ tenantId }, call.caller, async (change) => {
+  const end = async (change: Change) => {
     await change.execute(
       "update sessions set ended_at = now() where tenant_id = $1 and id = $2 and ended_at is null",
       [tenantId, sessionId],
     );
     change.audit({ tenantId, action: "auth.logout", target: { type: "user", id: userId } });
-  });
+  };
+  await call.db.change({ tenantId }, call.caller, end, { evenIfSignedOut: true });
 }
 
 async function clearLockout(call: Call<{ tenant_id: number; email: string }>): Promise<void> {
@@ -70,6 +82,7 @@ const auth: ServiceSchema = {
     },
     "auth.logout": logout,
     "auth.authenticate": authenticate,
+    "auth.live_sessions": liveSessions,
     "auth.clear_lockout": clearLockout,
   }),
   events: listen({ "users.sessions_ended": dropDeadSessions }),

@@ -3,7 +3,6 @@
 import { createHash, hkdfSync } from "node:crypto";
 import { Outbound } from "../shared/outbound/outbound.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
-import type { Runtime } from "../shared/runtime.ts";
 import { defaultApiRoot } from "../shared/settings/messenger.ts";
 import { type BotAnswer, readAnswer } from "./bot-answer.rules.ts";
 import { Pacer } from "./pacer.ts";
@@ -29,16 +28,19 @@ export class Bot {
   readonly key: string;
   /** What Telegram shows when it posts updates: 43 letters, digits, dashes and underscores. */
   readonly webhookSecret: string;
+  /** Codes are kept as hashes under it. */
+  readonly codeKey: Buffer;
   readonly pacer = new Pacer();
   readonly #root: string;
   readonly #token: string;
   readonly #outbound: Outbound;
 
-  constructor(root: string, token: string, bootSecret: string) {
+  constructor(root: string, token: string) {
     this.#root = root;
     this.#token = token;
     this.key = createHash("sha256").update(`records bot ${token}`).digest("hex").slice(0, 32);
-    this.webhookSecret = derived(bootSecret, `records telegram webhook v1 ${this.key}`).toString("base64url");
+    this.webhookSecret = derived(token, "records telegram webhook v2").toString("base64url");
+    this.codeKey = derived(token, "records messenger code v2");
     // A root of one's own may be anywhere: nobody but the operator says where, and nothing else is ever asked here.
     this.#outbound = new Outbound({ allowSubnets: root === defaultApiRoot ? [] : ["0.0.0.0/0", "::/0"] });
   }
@@ -74,16 +76,13 @@ export class Bot {
 }
 
 /** The process's bot, or undefined when none is configured: the messenger is off. */
-export const botOf = perRuntime(({ config, secrets }) =>
+export const botOf = perRuntime(({ config }) =>
   config.telegramBotToken === undefined
     ? undefined
-    : new Bot(config.telegramApiRoot, config.telegramBotToken, secrets.boot),
+    : new Bot(config.telegramApiRoot, config.telegramBotToken),
 );
 
-export const codeKeyOf = perRuntime((runtime: Runtime) =>
-  derived(runtime.secrets.boot, "records messenger code v1"),
-);
-
-function derived(bootSecret: string, purpose: string): Buffer {
-  return Buffer.from(hkdfSync("sha256", bootSecret, "", purpose, 32));
+/** The token is the bot's one secret: who has it speaks as the bot anyway. */
+function derived(token: string, purpose: string): Buffer {
+  return Buffer.from(hkdfSync("sha256", token, "", purpose, 32));
 }

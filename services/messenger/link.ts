@@ -6,11 +6,10 @@ import { BadRequest, Conflict, Unauthorized } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { RateLimit } from "../shared/rate-limits.ts";
-import { codeKeyOf } from "./bot.ts";
 import { hashCode, readCode } from "./code.rules.ts";
 import { endLinkOfUser } from "./end-link.ts";
 import type { MessengerStatus } from "./messenger.contract.ts";
-import { type Account, accountOf, assertOn, readStatus } from "./own-link.ts";
+import { type Account, accountOf, botThatIsOn, readStatus } from "./own-link.ts";
 import { enqueueReply } from "./enqueue-reply.ts";
 
 /** A code names a chat and no user, so guesses are counted where they come from: five in ten minutes, right or wrong. */
@@ -19,12 +18,12 @@ const triesOf = perRuntime(({ database }) => new RateLimit(database, "messenger_
 const alreadyLinked = () => new Conflict("already_linked", "The account or the chat is already linked");
 
 export async function linkAccount(call: Call<{ code: string }>): Promise<MessengerStatus> {
-  assertOn(call.runtime);
+  const { codeKey } = botThatIsOn(call.runtime);
   const account = accountOf(call);
   await triesOf(call.runtime).take(`${account.tenantId}:${account.userId}`);
   const code = readCode(call.params.code);
   // What can be no code is answered like one that is wrong.
-  const hash = hashCode(codeKeyOf(call.runtime), code ?? "");
+  const hash = hashCode(codeKey, code ?? "");
   const linked = call.db.change(platform, call.caller, (change) => link(change, account, hash));
   const violations = { messenger_links_chat: alreadyLinked, messenger_links_user: alreadyLinked };
   await mapViolations(violations, linked);

@@ -6,7 +6,7 @@ import { Forbidden, Unavailable } from "../shared/errors.ts";
 import type { Role } from "../shared/roles.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { toIso } from "../shared/wire.ts";
-import { botOf } from "./bot.ts";
+import { type Bot, botOf } from "./bot.ts";
 import type { MessengerStatus } from "./messenger.contract.ts";
 
 export interface Account {
@@ -23,9 +23,11 @@ export function accountOf({ caller }: Call<unknown>): Account {
 }
 
 /** @throws Unavailable where no bot is configured */
-export function assertOn(runtime: Runtime): void {
-  if (botOf(runtime) === undefined)
+export function botThatIsOn(runtime: Runtime): Bot {
+  const bot = botOf(runtime);
+  if (bot === undefined)
     throw new Unavailable("messenger_off", "No messenger is set up in this installation", 3_600);
+  return bot;
 }
 
 interface Row {

@@ -5,7 +5,7 @@ import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { toIso } from "../shared/wire.ts";
-import { botOf, codeKeyOf } from "./bot.ts";
+import { type Bot, botOf } from "./bot.ts";
 import { hashCode, newCode } from "./code.rules.ts";
 import { endLinkOfChat } from "./end-link.ts";
 import type { Reply } from "./enqueue-reply.ts";
@@ -26,7 +26,7 @@ export async function sendReply(this: { runtime: Runtime }, payload: unknown): P
   const { runtime } = this;
   const bot = botOf(runtime);
   if (bot === undefined || Date.now() - askedAt > keptMs) return;
-  const text = reply === "code" ? await drawCode(runtime, chatId) : await textOf(runtime, chatId, reply);
+  const text = reply === "code" ? await drawCode(runtime, bot, chatId) : await textOf(runtime, chatId, reply);
   if (text === undefined) return;
   const { outcome } = await sendText(bot, chatId, text, new AbortController().signal);
   if (outcome === "gone") {
@@ -36,13 +36,13 @@ export async function sendReply(this: { runtime: Runtime }, payload: unknown): P
 }
 
 /** @returns undefined when the chat has given up meanwhile */
-async function drawCode(runtime: Runtime, chatId: number): Promise<string | undefined> {
+async function drawCode(runtime: Runtime, { codeKey }: Bot, chatId: number): Promise<string | undefined> {
   const code = newCode((below) => randomInt(below));
   const drawn = await runtime.database.writeOne(platform, Caller.system("messenger"), {
     name: "messenger.draw_code",
     text: `update messenger_codes set code_hash = $2, expires_at = now() + interval '10 minutes'
       where chat_id = $1 returning chat_id`,
-    values: [chatId, hashCode(codeKeyOf(runtime), code.replace("-", ""))],
+    values: [chatId, hashCode(codeKey, code.replace("-", ""))],
   });
   if (drawn === undefined) return undefined;
   return `Your code: ${code}\n\nSign in to the service and enter it there within 10 minutes. It works once. A new /start makes it void.`;

@@ -8,13 +8,13 @@ import { RateLimit } from "../shared/rate-limits.ts";
 import type { Role } from "../shared/roles.ts";
 import { refusedKinds, toldKinds } from "./kinds.rules.ts";
 import type { MessengerStatus } from "./messenger.contract.ts";
-import { accountOf, assertOn, readStatus } from "./own-link.ts";
+import { accountOf, botThatIsOn, readStatus } from "./own-link.ts";
 
 /** Each is an entry in the audit log for ever. */
 const changesOf = perRuntime(({ database }) => new RateLimit(database, "messenger_subscribe", 60, 3_600));
 
 export async function subscribe(call: Call<{ events: (EventKind | "*")[] }>): Promise<MessengerStatus> {
-  assertOn(call.runtime);
+  botThatIsOn(call.runtime);
   const account = accountOf(call);
   const { tenantId, userId, role } = account;
   const events = [...new Set(call.params.events)];

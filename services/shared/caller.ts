@@ -1,7 +1,7 @@
 // Who is calling. Inside a process the caller is an object nobody else can make (a private field brands it); when a
 // call leaves the process, serialising it signs it, and the receiving node verifies the signature before it believes
-// a word. A forged, altered or outdated `ctx.meta.caller` is therefore nobody at all. Signatures live 60 s: longer
-// than any call, short enough that a captured one is of little use.
+// a word. A forged, altered or outdated `ctx.meta.caller` is therefore nobody at all. Signatures live 60 s, as long as the
+// message that carries them (bus-seal.ts): no stranger reads one there, and none is used twice.
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { Role } from "./roles.ts";
 
@@ -18,6 +18,8 @@ export type Principal =
       departmentId: number | null;
       canSeeAllPatients: boolean;
       sessionId: string;
+      /** When the session was read to be so, by the clock of who read it: ms since 1970. */
+      readAt: number;
     }
   /** A person at the REPL of a node that holds the bus key: acts with a superadmin's rights. */
   | { kind: "operator"; name: string }
@@ -35,9 +37,9 @@ export interface CallerFacts {
 
 let busKey: KeyObject | undefined;
 
-/** Every node of one deployment derives the same key; without the boot secret nobody can sign. */
-export function setBusKey(bootSecret: string): void {
-  busKey = createSecretKey(Buffer.from(hkdfSync("sha256", bootSecret, "", "records bus caller v1", 32)));
+/** Every process of one deployment derives the same key; without the bus's secret nobody can sign. */
+export function setBusKey(busSecret: string): void {
+  busKey = createSecretKey(Buffer.from(hkdfSync("sha256", busSecret, "", "records bus caller v1", 32)));
 }
 
 function signature(payload: string): Buffer {
@@ -87,6 +89,11 @@ export class Caller {
   /** The same person, calling through a service. */
   through(service: string): Caller {
     return this.#facts.via === service ? this : new Caller({ ...this.#facts, via: service });
+  }
+
+  /** The same call of the same person, as they are now. */
+  as(principal: Principal): Caller {
+    return new Caller({ ...this.#facts, principal });
   }
 
   /** What the serialiser puts on the bus. */

@@ -31,6 +31,9 @@ export class Unauthorized extends ServiceError {
   }
 }
 
+/** Of a token, or of a call that outlived its caller's session. */
+export const sessionEnded = () => new Unauthorized("invalid_token", "The token is invalid or expired");
+
 export class Forbidden extends ServiceError {
   constructor(code = "forbidden", sentence = "Not enough permissions") {
     super(403, code, sentence);

@@ -12,6 +12,7 @@ import { translate } from "./failures.ts";
 import { wholeNumber } from "./params/read-scalar.ts";
 import { ProcessHealth } from "./process-health.ts";
 import type { Runtime } from "./runtime.ts";
+import { sessionCheckOf } from "./session-check.ts";
 
 /** What our mixins and `implement` add to Moleculer's schemas. */
 export interface RecordsSchema extends ServiceSchema {
@@ -103,9 +104,11 @@ function guardedAction(next: Handler, action: RecordsAction, runtime: Runtime): 
   return async (ctx) => {
     try {
       const { caller: sent } = ctx.meta as { caller?: unknown };
-      const caller = Caller.read(sent);
-      assertAccess(action.access, caller);
-      if (caller === undefined) throw new Forbidden();
+      const told = Caller.read(sent);
+      assertAccess(action.access, told);
+      if (told === undefined) throw new Forbidden();
+      const caller = await presentCaller(action, told, ctx.broker);
+      if (caller !== told) assertAccess(action.access, caller);
       if (action.namesTenant === true) assertOwnTenant(caller, ctx.params);
       Object.assign(ctx.locals, { caller });
       return await next(ctx);
@@ -116,6 +119,15 @@ function guardedAction(next: Handler, action: RecordsAction, runtime: Runtime): 
       throw told;
     }
   };
+}
+
+/** Inner actions are called by actions that were asked for this already. */
+async function presentCaller(
+  { access }: RecordsAction,
+  told: Caller,
+  broker: ServiceBroker,
+): Promise<Caller> {
+  return access?.who === "signed-in" || access?.who === "roles" ? sessionCheckOf(broker).present(told) : told;
 }
 
 /** Hints of the other services; one that no node of ours signed is dropped. Moleculer's own events begin with `$`. */

@@ -20,17 +20,11 @@ import { StartError } from "./embedded/start-error.ts";
 import { ProcessMetrics } from "./process-metrics.ts";
 import { PasswordHasher } from "./passwords/password-hasher.ts";
 import { KeyCache } from "./sealing/key-cache.ts";
+import { Secrets, secretsToGenerate } from "./secrets.ts";
 
 const statementTimeoutMs = 5_000;
 const embeddedUser = "postgres";
 const embeddedDatabase = "records";
-
-export interface Secrets {
-  jwt: string;
-  boot: string;
-  /** Of it the key is made that signs the audit log's checkpoints. */
-  audit: string;
-}
 
 export class Runtime {
   readonly config: Config;
@@ -88,18 +82,13 @@ export class Runtime {
     const { config } = this;
     const embedded =
       entities !== undefined && config.databaseUrl === undefined && config.databaseAppUrl === undefined;
-    const generates = config.jwtSecret === undefined || config.bootSecret === undefined;
-    const directory = embedded || generates ? await this.#own(openDataDirectory(config.dataDir)) : undefined;
-    const generated =
-      directory && (await loadOrCreateSecrets(directory.path, ["jwt", "boot", "audit", "postgres"]));
-    const jwt = config.jwtSecret ?? generated?.jwt;
-    const boot = config.bootSecret ?? generated?.boot;
-    if (jwt === undefined || boot === undefined)
-      throw new StartError("JWT_SECRET and BOOT_SECRET are missing.");
-    this.#secrets = { jwt, boot, audit: config.auditSigningKey ?? generated?.audit ?? boot };
-    setBusKey(boot);
+    const names = secretsToGenerate(config, embedded);
+    const directory = names.length > 0 ? await this.#own(openDataDirectory(config.dataDir)) : undefined;
+    const kept = directory === undefined ? {} : await loadOrCreateSecrets(directory.path, names);
+    this.#secrets = new Secrets(config, kept);
+    setBusKey(this.#secrets.bus);
     if (entities === undefined) return;
-    const url = await this.#prepareDatabase(directory, generated?.postgres, boot, onFailure);
+    const url = await this.#prepareDatabase(directory, kept.postgres, onFailure);
     const connected = await connect({ url, poolMax: config.databasePoolMax, entities, statementTimeoutMs });
     this.#closing.push(() => connected.close());
     await assertTenancyWall(connected.database);
@@ -139,25 +128,25 @@ export class Runtime {
   async #prepareDatabase(
     directory: DataDirectory | undefined,
     password: string | undefined,
-    bootSecret: string,
     onFailure: (reason: string) => void,
   ): Promise<string> {
-    const { config } = this;
+    const { config, secrets } = this;
     const nextBootSecret =
       directory === undefined || config.bootSecret !== undefined
         ? undefined
         : await readSecret(directory.path, nextBootName);
     const { services, databaseLogins: kinds, databasePasswords: passwords } = config;
     const logins = { kinds, passwords };
-    const prepare = (ownerUrl: string) => provision({ ownerUrl, bootSecret, nextBootSecret, logins });
+    const prepare = (ownerUrl: string) =>
+      provision({ ownerUrl, bootSecret: secrets.boot, nextBootSecret, logins });
     if (config.databaseUrl !== undefined) {
       const provisioned = await prepare(config.databaseUrl);
       return config.databaseAppUrl === undefined
         ? provisioned.urlFor(services)
-        : completeLogin(config.databaseAppUrl, logins, bootSecret, services);
+        : completeLogin(config.databaseAppUrl, logins, secrets.boot, services);
     }
     if (config.databaseAppUrl !== undefined) {
-      const url = completeLogin(config.databaseAppUrl, logins, bootSecret, services);
+      const url = completeLogin(config.databaseAppUrl, logins, secrets.bootIfHeld, services);
       await assertSchemaCurrent(url);
       return url;
     }

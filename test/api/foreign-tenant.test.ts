@@ -113,6 +113,7 @@ const callerOf = (role: Role, tenantId: number): Caller =>
       departmentId: null,
       canSeeAllPatients: true,
       sessionId: crypto.randomUUID(),
+      readAt: Date.now(),
     },
     via: "test",
     requestId: crypto.randomUUID(),

@@ -106,7 +106,13 @@ describe("restoring a user", () => {
   it("is no superadmin's business, and nobody's without a caller", async () => {
     const user = await makeUser(service, clinic.token);
     await remove("users", user.id);
-    const role = { tenantId: 1, departmentId: null, canSeeAllPatients: true, sessionId: "" };
+    const role = {
+      tenantId: 1,
+      departmentId: null,
+      canSeeAllPatients: true,
+      sessionId: "",
+      readAt: Date.now(),
+    };
     for (const name of ["superadmin", "admin"] as const) {
       const principal = { kind: "user" as const, userId: 1, role: name, ...role };
       const facts = { via: "api-gateway", requestId: "r", ip: null, userAgent: null };
@@ -179,7 +185,13 @@ describe("restoring a patient", () => {
   it("is no superadmin's business, and has no route", async () => {
     const patient = await made();
     await drop(patient.id);
-    const role = { tenantId: 1, departmentId: null, canSeeAllPatients: true, sessionId: "" };
+    const role = {
+      tenantId: 1,
+      departmentId: null,
+      canSeeAllPatients: true,
+      sessionId: "",
+      readAt: Date.now(),
+    };
     for (const name of ["superadmin", "admin"] as const) {
       const principal = { kind: "user" as const, userId: 1, role: name, ...role };
       const facts = { via: "api-gateway", requestId: "r", ip: null, userAgent: null };

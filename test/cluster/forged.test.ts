@@ -1,4 +1,4 @@
-// A stranger who has the bus's login but not BOOT_SECRET: what they make up is never executed and never answered with
+// A stranger who has the bus's login but not BUS_SECRET: what they make up is never executed and never answered with
 // anything, and without the login they do not get in at all.
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { createHmac, randomUUID } from "node:crypto";
@@ -76,7 +76,7 @@ describeWithNats("strangers on the bus", () => {
     gateway = await cluster.startGateway();
     node = "services-1";
     bus = await connect({ servers: cluster.nats.address, ...cluster.nats.login });
-    seal = sealOf(cluster.settings["BOOT_SECRET"] ?? "");
+    seal = sealOf(cluster.settings["BUS_SECRET"] ?? "");
     const hear = (subject: string, heard: (packet: any) => void) =>
       bus.subscribe(subject, {
         callback: (_error, { data }) => heard(parse(seal.open(subject, Buffer.from(data)) ?? data)),
@@ -108,7 +108,7 @@ describeWithNats("strangers on the bus", () => {
     await gateway.call("GET", "/api/users/me", { token });
     await eventually(async () => captured.length > 0);
     const before = await state();
-    const theirs = sealOf("a boot secret of the stranger's own, long enough");
+    const theirs = sealOf("a bus secret of the stranger's own, long enough");
     let sent = 0;
     for (const wrap of [plain, theirs.seal.bind(theirs), cut, misdirected, outdated]) {
       for (const meta of [...forgedMetas(captured.at(-1) ?? ""), { caller: captured.at(-1) }]) {
@@ -329,7 +329,7 @@ function forgedMetas(valid: string): object[] {
   const fresh = encoded({ ...facts, iat: now });
   const [payload = "", mac = ""] = valid.split(".");
   const raised = { ...JSON.parse(Buffer.from(payload, "base64url").toString()), ...facts };
-  setBusKey("a boot secret of the stranger's own, long enough");
+  setBusKey("a bus secret of the stranger's own, long enough");
   const foreign = new Caller({ ...facts, principal: { kind: "system" } }).toJSON();
   const flipped = `${payload}.${mac.startsWith("A") ? "B" : "A"}${mac.slice(1)}`;
   return [
@@ -352,7 +352,7 @@ function forgedMetas(valid: string): object[] {
 
 /** Rightly signed, but 90 s ago. */
 function expired(facts: object, now: number): string {
-  setBusKey(cluster.settings["BOOT_SECRET"] ?? "");
+  setBusKey(cluster.settings["BUS_SECRET"] ?? "");
   const real = Date.now;
   Date.now = () => (now - 90) * 1_000;
   try {

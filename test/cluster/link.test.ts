@@ -13,7 +13,7 @@ const servers: NatsServer[] = [];
 
 /** A gateway, which needs the bus and nothing else. */
 function gateway(settings: Record<string, string>): RunningProcess {
-  const { DATABASE_URL: _none, ...bare } = cluster.settings;
+  const { DATABASE_URL: _database, BOOT_SECRET: _boot, JWT_SECRET: _jwt, ...bare } = cluster.settings;
   const running = runProcess({ ...bare, SERVICES: "api-gateway", ...settings });
   started.push(running);
   return running;
@@ -59,8 +59,8 @@ describeWithNats("joining the bus", () => {
     expect(await running.stop()).toBe(0);
   });
 
-  it("a node with another BOOT_SECRET reaches nobody and says why", async () => {
-    const running = gateway({ BOOT_SECRET: "another-boot-key-of-another-deployment-entirely" });
+  it("a node with another BUS_SECRET reaches nobody and says why", async () => {
+    const running = gateway({ BUS_SECRET: "another-bus-key-of-another-deployment-entirely" });
     const url = await addressOf(running);
     await running.printed(/dropped: \d+ not sealed with our BUS_SECRET/);
     for (let tries = 0; tries < 5; tries++) {

@@ -7,6 +7,34 @@ import { ConfigError, describeSettings, readConfig } from "../../services/shared
 const jwt = "k3Vq9ZtB7wLx2NfRmYp5HsDcJgUa8Ee4";
 const boot = "W6hTn1QyXo0SvIbKzGjMlPdFr3CuAi7R";
 const password = "Quiet-Harbour-58";
+const bus = "d8Xw2LpQe5RtYu7IoPa9SdFgHjKlZx3C";
+const kinds = {
+  gateway: { NODE_ENV: "production", SERVICES: "api-gateway", NATS_URL: "nats://bus", BUS_SECRET: bus },
+  accounts: {
+    NODE_ENV: "production",
+    SERVICES: "auth,tenants,users",
+    NATS_URL: "nats://bus",
+    BUS_SECRET: bus,
+    JWT_SECRET: jwt,
+    DATABASE_APP_URL: "postgresql://accounts:hunter2@db/records",
+    ADMIN_PASSWORD: password,
+  },
+  crypto: {
+    NODE_ENV: "production",
+    SERVICES: "crypto",
+    NATS_URL: "nats://bus",
+    BUS_SECRET: bus,
+    BOOT_SECRET: boot,
+    DATABASE_APP_URL: "postgresql://db/records",
+  },
+  support: {
+    NODE_ENV: "production",
+    SERVICES: "audit,cache,health,mail,patients,payments",
+    NATS_URL: "nats://bus",
+    BUS_SECRET: bus,
+    DATABASE_APP_URL: "postgresql://support:hunter2@db/records",
+  },
+};
 const database = "postgresql://owner:hunter2@db:5432/records";
 const production = { NODE_ENV: "production", JWT_SECRET: jwt, BOOT_SECRET: boot, ADMIN_PASSWORD: password };
 
@@ -164,6 +192,7 @@ describe("a faulty secret is refused without being repeated", () => {
     ["SMTP_URL", "smtp://"],
     ["JWT_SECRET", "hunter2"],
     ["BOOT_SECRET", "hunter2hunter2"],
+    ["BUS_SECRET", "hunter2hunter2"],
     ["JWT_SECRET", "hunter2".padEnd(600, "x")],
     ["BOOT_SECRET", "2222222222222222222222222222222222222222"],
     ["JWT_PREVIOUS_SECRETS", "hunter2"],
@@ -222,6 +251,33 @@ describe("rules between settings", () => {
       { DATABASE_APP_URL: "postgresql://db/records" },
       [/^JWT_SECRET .+ when DATABASE_APP_URL is set without DATABASE_URL\.$/, /^BOOT_SECRET .+ must be set/],
     ],
+    [
+      "a gateway that cannot speak with the others",
+      { ...kinds.gateway, BUS_SECRET: "" },
+      [/^BUS_SECRET .* NATS_URL/],
+    ],
+    [
+      "sign-in without what signs tokens",
+      { ...kinds.accounts, JWT_SECRET: "" },
+      [/^JWT_SECRET .* in production/],
+    ],
+    ["keys without what wraps them", { ...kinds.crypto, BOOT_SECRET: "" }, [/^BOOT_SECRET .* in production/]],
+    [
+      "a database login whose password nobody can know",
+      { ...kinds.support, DATABASE_APP_URL: "postgresql://db/records" },
+      [/^BOOT_SECRET .* in production/],
+    ],
+    [
+      "preparing a database without what proves that it is the right one",
+      { ...kinds.support, DATABASE_URL: database },
+      [/^BOOT_SECRET .* in production/],
+    ],
+    [
+      "a copied bus secret",
+      { ...kinds.gateway, BUS_SECRET: "super-secret-super-secret-super-1" },
+      [/^BUS_SECRET is a placeholder/],
+    ],
+    ["a bus under the key of keys", { ...kinds.crypto, BUS_SECRET: boot }, [/BUS_SECRET must differ/]],
   ])("%s", (_, env, expected) => {
     const faults = faultsOf(env);
     expect(faults).toHaveLength(expected.length);
@@ -243,6 +299,14 @@ describe("rules between settings", () => {
     [
       "a production gateway, which makes no administrator",
       { ...production, ADMIN_PASSWORD: "", SERVICES: "api-gateway" },
+    ],
+    ...Object.entries(kinds).map(([kind, env]): [string, NodeJS.ProcessEnv] => [
+      `what ${kind} uses and nothing else`,
+      env,
+    ]),
+    [
+      "a gateway that has what it had before there was BUS_SECRET",
+      { ...kinds.gateway, BUS_SECRET: "", BOOT_SECRET: boot, JWT_SECRET: jwt },
     ],
     ["a copied secret on a laptop", { JWT_SECRET: "please-change-me-please-change-me-x" }],
   ])("%s is taken", (_, env) => expect(faultsOf(env)).toEqual([]));

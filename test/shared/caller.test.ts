@@ -3,7 +3,7 @@ import { createHmac, hkdfSync } from "node:crypto";
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import { Caller, type CallerFacts, setBusKey } from "../../services/shared/caller.ts";
 
-const boot = "boot-secret-of-these-tests-0123456789";
+const secret = "bus-secret-of-these-tests-0123456789";
 const facts: CallerFacts = {
   principal: {
     kind: "user",
@@ -13,6 +13,7 @@ const facts: CallerFacts = {
     departmentId: null,
     canSeeAllPatients: false,
     sessionId: "0b0c7a52-3f6e-4a55-9f0e-6f1d2c3b4a59",
+    readAt: 1_800_000_000_000,
   },
   via: "api-gateway",
   requestId: "request-1",
@@ -21,14 +22,14 @@ const facts: CallerFacts = {
 };
 const nowSeconds = () => Math.floor(Date.now() / 1000);
 
-/** What a node with this boot secret would put on the bus at that time. */
-function sign(claims: object, bootSecret = boot): string {
-  const key = Buffer.from(hkdfSync("sha256", bootSecret, "", "records bus caller v1", 32));
+/** What a node with this bus secret would put on the bus at that time. */
+function sign(claims: object, busSecret = secret): string {
+  const key = Buffer.from(hkdfSync("sha256", busSecret, "", "records bus caller v1", 32));
   const payload = Buffer.from(JSON.stringify(claims)).toString("base64url");
   return `${payload}.${createHmac("sha256", key).update(payload).digest("base64url")}`;
 }
 
-beforeAll(() => setBusKey(boot));
+beforeAll(() => setBusKey(secret));
 
 describe("a caller of this process", () => {
   const caller = new Caller(facts);
@@ -82,7 +83,7 @@ describe("over the bus", () => {
   });
 
   it("a foreign key signs for nobody", () => {
-    expect(Caller.read(sign({ ...facts, iat: nowSeconds() }, `${boot}x`))).toBeUndefined();
+    expect(Caller.read(sign({ ...facts, iat: nowSeconds() }, `${secret}x`))).toBeUndefined();
   });
 
   it("every single altered character makes it nobody's", () => {

@@ -63,7 +63,8 @@ export async function startCluster(): Promise<Cluster> {
       return running;
     },
     async startGateway(more = {}) {
-      const { DATABASE_URL: _none, ...bare } = settings;
+      // It faces the internet: it has what the bus needs, and nothing else.
+      const { DATABASE_URL: _database, BOOT_SECRET: _boot, JWT_SECRET: _jwt, ...bare } = settings;
       const running = run({ ...bare, SERVICES: "api-gateway", ...more });
       const url = await addressOf(running);
       const call = (method: string, path: string, options?: CallOptions) =>

@@ -176,6 +176,7 @@ export function testSettings(database: Pick<TestDatabase, "url" | "folder">): Re
     PUBLIC_URL: "http://records.test",
     JWT_SECRET: createHash("sha256").update("jwt").digest("base64url"),
     BOOT_SECRET: createHash("sha256").update("boot").digest("base64url"),
+    BUS_SECRET: createHash("sha256").update("bus").digest("base64url"),
     DEMO_MODE: "true",
     RATE_LOGIN_PER_MINUTE: "100000",
     RATE_REGISTER_PER_MINUTE: "100000",

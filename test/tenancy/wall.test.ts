@@ -240,6 +240,7 @@ describe("the database module", () => {
       departmentId: null,
       canSeeAllPatients: true,
       sessionId: crypto.randomUUID(),
+      readAt: Date.now(),
     };
     const admin = new Caller({ principal, via: "test", requestId: "wall", ip: null, userAgent: null });
     const beyond = { tenantId: theirs.tenantId };

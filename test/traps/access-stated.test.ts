@@ -87,10 +87,7 @@ describe("by its behaviour", () => {
 
   it("a gateway whose services are all away answers 503 to everything, never 200 and never 404", async () => {
     const folder = await mkdtemp(join(tmpdir(), "records-test-"));
-    const { JWT_SECRET = "", BOOT_SECRET = "" } = settings;
     const running = runProcess({
-      JWT_SECRET,
-      BOOT_SECRET,
       SERVICES: "api-gateway",
       PORT: "0",
       DATA_DIR: folder,

@@ -13,9 +13,9 @@ import type { RecordsAction } from "../../services/shared/middleware.ts";
 import { eventually, testSettings } from "../support/service.ts";
 
 const namespace = "traps";
-const { JWT_SECRET = "", BOOT_SECRET = "" } = testSettings({ url: "", folder: "/nowhere" });
+const { JWT_SECRET = "", BOOT_SECRET = "", BUS_SECRET = "" } = testSettings({ url: "", folder: "/nowhere" });
 // The tables below are made before a node starts and sets it.
-setBusKey(BOOT_SECRET);
+setBusKey(BUS_SECRET);
 const nurse: Principal = {
   kind: "user",
   userId: 7,
@@ -24,9 +24,16 @@ const nurse: Principal = {
   departmentId: null,
   canSeeAllPatients: false,
   sessionId: "00000000-0000-4000-8000-000000000000",
+  readAt: 0,
 };
 const facts = { via: "api-gateway", requestId: "request-id", ip: null, userAgent: null };
-const callerOf = (principal: Principal, via = facts.via) => new Caller({ ...facts, via, principal });
+/** As a gateway that has just read the session makes one. */
+const callerOf = (principal: Principal, via = facts.via) =>
+  new Caller({
+    ...facts,
+    via,
+    principal: principal.kind === "user" ? { ...principal, readAt: Date.now() } : principal,
+  });
 
 let reached: string[] = [];
 let heard: unknown[] = [];
@@ -60,6 +67,22 @@ const probe: ServiceSchema = {
     } as unknown as RecordsAction,
   },
   events: { "probe.told": { handler: (ctx: Context) => void heard.push(ctx.params) } },
+};
+
+/** What `auth` would say of the session; undefined: it has ended. */
+let holder: object | undefined;
+let questions: string[][] = [];
+const auth: ServiceSchema = {
+  name: "auth",
+  actions: {
+    live_sessions: {
+      access: onlyServices("bus"),
+      handler: async (ctx: Context<{ session_ids: string[] }>) => {
+        questions.push(ctx.params.session_ids);
+        return holder === undefined ? [] : [holder];
+      },
+    } as unknown as RecordsAction,
+  },
 };
 
 /** A callee gone bad: it rewrites everything of its caller's meta that it can. */
@@ -96,7 +119,8 @@ const outer: ServiceSchema = {
 let seen: unknown[] = [];
 
 function node(nodeId: string, services: ServiceSchema[], walls = ["records"]): ServiceBroker {
-  const env = { NODE_ID: nodeId, NAMESPACE: namespace, JWT_SECRET, BOOT_SECRET, LOG_LEVEL: "silent" };
+  const secrets = { JWT_SECRET, BOOT_SECRET, BUS_SECRET };
+  const env = { ...secrets, NODE_ID: nodeId, NAMESPACE: namespace, LOG_LEVEL: "silent" };
   const { options } = assemble(readConfig(env), () => {});
   const middlewares = (options.middlewares ?? []).filter(
     (each) => typeof each === "object" && walls.includes(String(each.name)),
@@ -111,7 +135,7 @@ let front: ServiceBroker;
 let back: ServiceBroker;
 let attacker: ServiceBroker;
 beforeAll(async () => {
-  front = node("front", [outer]);
+  front = node("front", [outer, auth]);
   back = node("back", [probe, rogue]);
   attacker = new ServiceBroker({ nodeID: "attacker", namespace, transporter: "Fake", logger: false });
   await Promise.all([front.start(), back.start(), attacker.start()]);
@@ -123,7 +147,7 @@ afterAll(async () => {
 });
 
 const busKey = (secret: string) => Buffer.from(hkdfSync("sha256", secret, "", "records bus caller v1", 32));
-function sign(payload: object, secret = BOOT_SECRET): string {
+function sign(payload: object, secret = BUS_SECRET): string {
   const text = Buffer.from(JSON.stringify(payload)).toString("base64url");
   return `${text}.${createHmac("sha256", busKey(secret)).update(text).digest("base64url")}`;
 }
@@ -266,8 +290,52 @@ describe("a right caller", () => {
     reached = [];
     const run = front.call("outer.run", {}, { meta: { caller: callerOf(nurse) } });
     await expect(run).rejects.toMatchObject({ code: 403 });
-    expect(seen).toEqual([nurse, nurse, nurse]);
+    const same = { ...nurse, readAt: expect.any(Number) };
+    expect(seen).toEqual([same, same, same]);
     expect(reached).toEqual([]);
+  });
+});
+
+describe("a caller whose session was read a while ago", () => {
+  const living = {
+    session_id: nurse.sessionId,
+    user_id: 7,
+    tenant_id: 3,
+    role: "nurse",
+    department_id: null,
+    can_see_all_patients: false,
+  };
+  const long = (ms: number) =>
+    new Caller({ ...facts, principal: { ...nurse, role: "admin", readAt: Date.now() - ms } });
+  const call = (action: string, caller: Caller) => front.call(action, {}, { meta: { caller } });
+
+  it("is asked after where the call runs, once for all calls of a turn, and stands there as now", async () => {
+    [reached, questions, holder] = [[], [], living];
+    const calls = Array.from({ length: 20 }, () => call("probe.person", long(60_000)));
+    await Promise.all(calls);
+    expect(reached).toHaveLength(20);
+    expect(questions).toEqual([[nurse.sessionId]]);
+    // The role that was told is not the one of now.
+    await expect(call("probe.admin", long(2_000))).rejects.toMatchObject({ code: 403 });
+    holder = { ...living, role: "admin" };
+    await expect(call("probe.admin", long(2_000))).resolves.toBeUndefined();
+  });
+
+  it("is nobody when the session has ended, and by no clock that is wrong", async () => {
+    [reached, holder] = [[], undefined];
+    for (const ms of [1_100, 60_000, -1_100])
+      await expect(call("probe.person", long(ms))).rejects.toMatchObject({
+        code: 401,
+        type: "invalid_token",
+      });
+    expect(reached).toEqual([]);
+  });
+
+  it("is not asked after when it was read just now, nor where anybody may call", async () => {
+    [reached, questions, holder] = [[], [], undefined];
+    await call("probe.person", long(0));
+    await call("probe.open", long(60_000));
+    expect({ reached, questions }).toEqual({ reached: ["person", "open"], questions: [] });
   });
 });
 
@@ -304,7 +372,7 @@ it("no node tells about itself to whoever asks", async () => {
 });
 
 it("a signature holds for the deployment's secret alone", () => {
-  expect(createHash("sha256").update(busKey(BOOT_SECRET)).digest("hex")).not.toBe(
+  expect(createHash("sha256").update(busKey(BUS_SECRET)).digest("hex")).not.toBe(
     createHash("sha256").update(busKey(JWT_SECRET)).digest("hex"),
   );
   expect(Caller.read(sign({ ...system, iat: nowSeconds() }))?.principal).toEqual({ kind: "system" });

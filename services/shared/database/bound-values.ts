@@ -15,6 +15,15 @@ export function runBound(client: Pick<Kysely<unknown>, "executeQuery">, { text, 
   return client.executeQuery(CompiledQuery.raw(text, values));
 }
 
+/** The same, planned once per connection under its name. @param name unique per text */
+export function runPrepared(
+  client: Pick<Kysely<unknown>, "executeQuery">,
+  { name, text, values }: BoundStatement & { name: string },
+) {
+  // Kysely hands a statement on as it is, and the driver takes one with a name as an object; Kysely's types know texts only.
+  return client.executeQuery(CompiledQuery.raw({ name, text } as unknown as string, values));
+}
+
 /** A fragment of SQL with values of its own, as MikroORM builds them. */
 interface Fragment {
   sql: string;

@@ -6,6 +6,7 @@ import type { Kysely } from "kysely";
 import type { Caller } from "../caller.ts";
 import type { EventKind } from "../event-kinds.ts";
 import { runBound } from "./bound-values.ts";
+import { assertSessionLives } from "./live-session.ts";
 import { platformRole, type Scope, sessionOf, type Statement } from "./scope.ts";
 
 export interface AuditFacts {
@@ -76,11 +77,17 @@ export function recording(execute: Execute): Recording {
   };
 }
 
+export interface ChangeOptions {
+  /** The caller's session may have ended: the change itself ends it, or only says what was refused to them. */
+  evenIfSignedOut?: boolean;
+}
+
 export function runChange<T>(
   entities: EntityManager,
   scope: Scope,
   caller: Caller,
   work: (change: Change) => Promise<T>,
+  { evenIfSignedOut = false }: ChangeOptions = {},
 ): Promise<T> {
   const fork = entities.fork({ session: sessionOf(scope) });
   return fork.transactional(async (em) => {
@@ -94,6 +101,7 @@ export function runChange<T>(
     const result = await work({ ...change, entities: em });
     await em.flush();
     await finish(caller);
+    if (!evenIfSignedOut) await assertSessionLives(transaction, scope, caller);
     return result;
   });
 }

@@ -11,6 +11,7 @@ import {
   type AuditFacts,
   auditStatement,
   type Change,
+  type ChangeOptions,
   type EntryValues,
   entryValues,
   runChange,
@@ -49,7 +50,8 @@ export class Database {
   }
 
   /**
-   * One statement that changes something, and leaves no audit entry but what it writes itself.
+   * One statement that changes something, and leaves no audit entry but what it writes itself. A signed-in caller's session
+   * is not asked after: on behalf of users it does what has no effect by itself (drawing an id) or follows from a change.
    * @param caller of whom the tenant's wall is asked: who works for several callers at once, or for none, is the service
    */
   async write<Row>(scope: Scope, caller: Caller, statement: Statement): Promise<Row[]> {
@@ -81,19 +83,30 @@ export class Database {
     await this.#notes.add(facts.tenantId, entryValues(facts, caller));
   }
 
-  /** A change of one statement, with its audit entry, in one round trip; `change` is for all that is more than that. */
+  /** A change of one statement, with its audit entry: for who is not signed in, in one round trip. */
   async changeOnce(scope: Scope, caller: Caller, statement: Statement, facts: AuditFacts): Promise<void> {
     assertWithin(scope, caller);
+    if (caller.principal.kind === "user")
+      return this.change(scope, caller, async (change) => {
+        await change.execute(statement.text, statement.values);
+        change.audit(facts);
+      });
     await this.#run(scope, "write", auditedStatement(statement, facts, caller));
   }
 
   /**
    * Runs `work` in one transaction in `scope`; what it audits and tells is written in the same transaction, last.
    * @param caller recorded as the actor in the audit entries
+   * @throws Unauthorized, with nothing changed, when a signed-in caller's session has ended meanwhile
    */
-  async change<T>(scope: Scope, caller: Caller, work: (change: Change) => Promise<T>): Promise<T> {
+  async change<T>(
+    scope: Scope,
+    caller: Caller,
+    work: (change: Change) => Promise<T>,
+    options: ChangeOptions = {},
+  ): Promise<T> {
     assertWithin(scope, caller);
-    return runChange(this.#parts.entities, scope, caller, work);
+    return runChange(this.#parts.entities, scope, caller, work, options);
   }
 }
 

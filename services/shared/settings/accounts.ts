@@ -41,7 +41,7 @@ export const accountSettings = {
   jwtSecret: secret(
     "JWT_SECRET",
     read.keyMaterial,
-    "Signs access tokens; at least 32 characters; required with `NATS_URL` or in production",
+    "Signs access tokens, where `auth` runs; at least 32 characters; required there with `NATS_URL` or in production",
     "generated under `DATA_DIR`",
   ),
   jwtPreviousSecrets: {
@@ -57,8 +57,14 @@ export const accountSettings = {
   bootSecret: secret(
     "BOOT_SECRET",
     read.keyMaterial,
-    "Wraps the keys at rest and signs callers on the bus; at least 32 characters; required like `JWT_SECRET`",
+    "Wraps the keys at rest, where `crypto` runs and where a database is prepared; at least 32 characters; required there like `JWT_SECRET`",
     "generated under `DATA_DIR`",
+  ),
+  busSecret: secret(
+    "BUS_SECRET",
+    read.keyMaterial,
+    "Seals what goes between processes; at least 32 characters; the same on all, which need it (or `BOOT_SECRET`) with `NATS_URL`",
+    "derived from `BOOT_SECRET`",
   ),
   accessTokenTtlSeconds: setting(
     "ACCESS_TOKEN_TTL_SECONDS",

@@ -1,6 +1,7 @@
 /** Rules between settings: what must be given together, what may not be published, what may not collide. */
 import type { Config } from "./settings.ts";
 import { passwordFault } from "../passwords/password-policy.ts";
+import { secretNeeds } from "./secret-needs.ts";
 import { publishedDemoPassword } from "./accounts.ts";
 
 /** The marks of values copied from documentation, examples and templates. */
@@ -25,7 +26,10 @@ export function faultsBetween(values: Partial<Config>, isGiven: (name: string) =
   ];
 }
 
-/** Processes that share a bus or a database share their secrets, and production keeps its own: none is generated. */
+/**
+ * Processes that share a bus or a database share secrets, and production keeps its own: none is generated. Each process
+ * needs those that it uses, and no other.
+ */
 function secretFaults(values: Partial<Config>, isGiven: (name: string) => boolean): string[] {
   const reason = values.production
     ? "in production"
@@ -35,19 +39,35 @@ function secretFaults(values: Partial<Config>, isGiven: (name: string) => boolea
         ? "when DATABASE_APP_URL is set without DATABASE_URL"
         : undefined;
   if (reason === undefined) return [];
-  const faults: string[] = [];
-  for (const name of ["JWT_SECRET", "BOOT_SECRET"])
-    if (!isGiven(name)) faults.push(`${name} (or ${name}_FILE) must be set ${reason}.`);
-  if (values.jwtSecret && isPublished(values.jwtSecret))
-    faults.push("JWT_SECRET is a placeholder or a demo value.");
-  if (values.bootSecret && isPublished(values.bootSecret))
-    faults.push("BOOT_SECRET is a placeholder or a demo value.");
-  if (values.auditSigningKey && isPublished(values.auditSigningKey))
-    faults.push("AUDIT_SIGNING_KEY is a placeholder or a demo value.");
+  const needs = secretNeeds(values);
+  const hasBoot = isGiven("BOOT_SECRET") || needs.boot;
+  const wanted = {
+    JWT_SECRET: needs.jwt,
+    BOOT_SECRET: needs.boot,
+    // These two follow from BOOT_SECRET where it is.
+    AUDIT_SIGNING_KEY: needs.audit && !hasBoot,
+    BUS_SECRET: isGiven("NATS_URL") && !hasBoot,
+  };
+  const missing = Object.entries(wanted).flatMap(([name, isWanted]) =>
+    isWanted && !isGiven(name) ? [`${name} (or ${name}_FILE) must be set ${reason}.`] : [],
+  );
+  return [...missing, ...publishedSecrets(values)];
+}
+
+function publishedSecrets(values: Partial<Config>): string[] {
+  const secrets = Object.entries({
+    JWT_SECRET: values.jwtSecret,
+    BOOT_SECRET: values.bootSecret,
+    AUDIT_SIGNING_KEY: values.auditSigningKey,
+    BUS_SECRET: values.busSecret,
+  }).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const faults = secrets
+    .filter(([, text]) => isPublished(text))
+    .map(([name]) => `${name} is a placeholder or a demo value.`);
   if (values.jwtPreviousSecrets?.some(isPublished))
     faults.push("JWT_PREVIOUS_SECRETS holds a placeholder or a demo value.");
-  if (values.jwtSecret && values.jwtSecret === values.bootSecret)
-    faults.push("JWT_SECRET and BOOT_SECRET must differ.");
+  if (new Set(secrets.map(([, text]) => text)).size < secrets.length)
+    faults.push("JWT_SECRET, BOOT_SECRET, BUS_SECRET and AUDIT_SIGNING_KEY must differ.");
   return faults;
 }
 
