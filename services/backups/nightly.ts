@@ -51,7 +51,7 @@ async function beginUnlessBusy({ database }: Runtime, job: NewJob): Promise<void
   try {
     await database.change(platform, system, (change) => insertJob(change, job));
   } catch (error) {
-    if (!/^backup_jobs_one_/.test(violatedConstraint(error) ?? "")) throw error;
+    if (violatedConstraint(error)?.startsWith("backup_jobs_one_") !== true) throw error;
   }
 }
 

@@ -3,7 +3,7 @@
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { type Call, implement } from "../shared/bus.ts";
-import { platform } from "../shared/database/scope.ts";
+import { platform, type Scope } from "../shared/database/scope.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { reachOf } from "../shared/reach.ts";
 import { version } from "../shared/version.ts";
@@ -41,9 +41,8 @@ const auditProof = {
   values: [],
 };
 
-async function report(call: Call<unknown>): Promise<Report> {
-  const reach = reachOf(call.caller);
-  const counts = await call.db.readOne<Counts>(reach, {
+function readCounts(call: Call<unknown>, reach: Scope): Promise<Counts | undefined> {
+  return call.db.readOne<Counts>(reach, {
     name: reach === "platform" ? "health.counts_all" : "health.counts_own",
     text: `select (select count(*)::integer from tenants where deleted_at is null) as tenants,
       (select coalesce(sum(users), 0)::integer from user_counts
@@ -62,6 +61,11 @@ async function report(call: Call<unknown>): Promise<Report> {
         max(tested_at) filter (where test_passed) as last_tested from backups where state = 'complete') b`,
     values: [],
   });
+}
+
+async function report(call: Call<unknown>): Promise<Report> {
+  const reach = reachOf(call.caller);
+  const counts = await readCounts(call, reach);
   // Which master key is in use is the installation's affair, and no tenant's secret.
   const key = await call.db.readOne<{ version: number; rotation: Report["rotation"] }>(platform, {
     name: "health.key_version",

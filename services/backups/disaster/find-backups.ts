@@ -101,7 +101,7 @@ async function openOne(
 function openable(bootSecret: string, masters: readonly MasterOnRecord[]): Map<number, Buffer> {
   const open = new Map<number, Buffer>();
   for (const { version, wrapped } of masters) {
-    const bytes = Buffer.from(String(wrapped), "base64");
+    const bytes = Buffer.from(wrapped, "base64");
     const key = ifItOpens(() => unwrapMasterKeyBytes(bootSecret, version, bytes));
     if (key === undefined) continue;
     key.fill(0);

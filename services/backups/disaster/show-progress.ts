@@ -3,7 +3,7 @@
 const width = 30;
 
 export function progressOn(stream: NodeJS.WriteStream): {
-  show(step: string, percent: number): void;
+  readonly show: (step: string, percent: number) => void;
   end(): void;
 } {
   let last = "";
