@@ -5,7 +5,7 @@ import type { Database } from "./database.ts";
 import { grantsText } from "./grants/catalogue.ts";
 import { type Grant, grantsFor, lacking } from "./grants/plan.ts";
 import { guarded, rightsByService } from "./grants/registry.ts";
-import { platformRoleOf, rightsOf } from "./logins.ts";
+import { platformRoleOf, rightsOf, rolesOf } from "./logins.ts";
 
 const nobody = { tenantId: 0 };
 
@@ -13,7 +13,9 @@ interface Facts {
   name: string;
   /** Of a login that provisioning made. */
   known: boolean;
-  strangers: string | null;
+  services: string[] | null;
+  /** Roles that it may take up, beside its own. */
+  roles: string[];
 }
 
 export interface Fitness {
@@ -28,17 +30,20 @@ export interface Fitness {
 export async function assertLoginFits(database: Database, services: readonly string[]): Promise<Fitness> {
   const facts = await database.readOne<Facts>(nobody, {
     text: `select session_user::text as name, exists (select from database_logins where login = session_user) as known,
-      (select string_agg(r.rolname, ', ' order by r.rolname) from pg_roles r
-        where pg_has_role(session_user, r.oid, 'set') and r.rolname not in (session_user, session_user || '_platform')) as strangers`,
+      (select services from database_logins where login = session_user) as services,
+      array(select r.rolname::text from pg_roles r where pg_has_role(session_user, r.oid, 'set')
+        and r.rolname not in (session_user, session_user || '_platform') order by 1) as roles`,
     values: [],
   });
-  const { name, known, strangers } = facts ?? { name: "?", known: false, strangers: null };
+  const { name, known, roles } = facts ?? { name: "?", known: false, roles: [] };
+  const own = rolesOf(facts?.services ?? []);
+  const strangers = roles.filter((role) => !own.includes(role));
   if (!known)
     throw new StartError(
       `The database login ${name} is none that \`npm run migrate\` keeps: use one of DATABASE_LOGINS.`,
     );
-  if (strangers !== null)
-    throw new StartError(`The database login ${name} may take up the role ${strangers}.`);
+  if (strangers.length > 0)
+    throw new StartError(`The database login ${name} may take up the role ${strangers.join(", ")}.`);
   const above = platformRoleOf(name);
   const needsAbove = rightsOf(services).some(({ platform }) => platform !== undefined);
   const wanted = grantsFor({ kind: "", services, name, platformRole: needsAbove ? above : undefined });

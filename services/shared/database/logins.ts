@@ -35,6 +35,11 @@ export function rightsOf(services: readonly string[]): ServiceRights[] {
   return services.flatMap((service) => rightsByService[service] ?? []);
 }
 
+/** Roles that a login of these services may take up, beside its own for the platform's scope. */
+export function rolesOf(services: readonly string[]): string[] {
+  return rightsOf(services).flatMap(({ takesUp }) => (takesUp === undefined ? [] : [takesUp]));
+}
+
 /** @returns undefined where the database's name leaves no room for the roles' */
 export function loginsOf(database: string, kinds: readonly LoginKind[]): Login[] | undefined {
   const logins = kinds.map(({ kind, services }) => {

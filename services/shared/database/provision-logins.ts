@@ -6,7 +6,7 @@ import { type LoginSettings, passwordOf } from "./application-login.ts";
 import { readGrants } from "./grants/catalogue.ts";
 import { restoreRights, restoreRole } from "./grants/backups.ts";
 import { grantsFor, grantsIn, statementsBetween } from "./grants/plan.ts";
-import { type Login, loginsOf, platformRoleOf, rightsOf } from "./logins.ts";
+import { type Login, loginsOf, platformRoleOf, rightsOf, rolesOf } from "./logins.ts";
 import { scramVerifier } from "./scram.ts";
 
 /** They had all rights once; now the policies are theirs, and nothing else. */
@@ -74,7 +74,7 @@ async function ensureRoles(
   await setMemberships(owner, name, [
     { role: "records_app", inherit: true, set: false },
     ...(platformRole === undefined ? [] : [{ role: platformRole, inherit: false, set: true }]),
-    ...(login.services.includes("backups") ? [{ role: restoreRole, inherit: false, set: true }] : []),
+    ...rolesOf(login.services).map((role) => ({ role, inherit: false, set: true })),
   ]);
   await setMemberships(
     owner,

@@ -32,7 +32,11 @@ const everything = [
   "quarantined_fields",
 ];
 
+/** The role that a login of this service takes up to put one tenant's rows in the place of the present ones. */
+export const restoreRole = "records_restore";
+
 export const backups: ServiceRights = {
+  takesUp: restoreRole,
   tenant: { ...addJobs, ...runJobs, ...kept, backups: "select", backup_jobs: "select" },
   platform: {
     ...addJobs,
@@ -53,9 +57,6 @@ export const backups: ServiceRights = {
   tells: ["backup.succeeded", "backup.failed", "restore.succeeded", "restore.failed"],
   enqueues: ["mail.backup_trouble"],
 };
-
-/** The role that a login of this service takes up to put one tenant's rows in the place of the present ones. */
-export const restoreRole = "records_restore";
 
 const staged = Object.fromEntries(
   [...Object.keys(kept), ...everything].map((table) => [`staging.${table}`, "select, insert, delete"]),
