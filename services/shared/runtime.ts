@@ -138,7 +138,13 @@ export class Runtime {
     const { services, databaseLogins: kinds, databasePasswords: passwords } = config;
     const logins = { kinds, passwords };
     const prepare = (ownerUrl: string) =>
-      provision({ ownerUrl, bootSecret: secrets.boot, nextBootSecret, logins });
+      provision({
+        ownerUrl,
+        bootSecret: secrets.boot,
+        nextBootSecret,
+        logins,
+        forProcess: { services },
+      });
     if (config.databaseUrl !== undefined) {
       const provisioned = await prepare(config.databaseUrl);
       return config.databaseAppUrl === undefined

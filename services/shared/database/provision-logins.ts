@@ -16,26 +16,31 @@ const roundsMax = 3;
 
 const id = (name: string) => pg.escapeIdentifier(name);
 
-/** @throws StartError when the database's name leaves no room for the roles' names */
+/**
+ * @param forKind a process that provisions for itself: the passwords of other logins, and logins that it does not know of,
+ * are left as they are, so that it cannot shut out who was set up otherwise; undefined: all is brought to the settings
+ * @throws StartError when the database's name leaves no room for the roles' names
+ */
 export async function provisionLogins(
   owner: pg.Client,
   database: string,
   settings: LoginSettings,
   bootSecret: string,
+  forKind: string | undefined,
 ): Promise<Login[]> {
   const logins = loginsOf(database, settings.kinds);
   if (logins === undefined)
     throw new StartError(
       `The name of the database ${database} is too long: the logins' names begin with it.`,
     );
-  const passwords = await Promise.all(
-    logins.map(({ kind }) => scramVerifier(passwordOf(kind, database, settings, bootSecret))),
-  );
   await owner.query("begin");
   try {
-    const gone = await dropForgotten(owner, logins);
-    for (const [at, login] of logins.entries())
-      await ensureRoles(owner, database, login, passwords[at] ?? "");
+    const gone = forKind === undefined ? await dropForgotten(owner, logins) : [];
+    for (const login of logins) {
+      const isNew = await ensureRoles(owner, database, login);
+      if (isNew || forKind === undefined || forKind === login.kind)
+        await setPassword(owner, login, passwordOf(login.kind, database, settings, bootSecret));
+    }
     await grantAll(owner, logins, gone);
     await registerLogins(owner, logins);
     await owner.query("commit");
@@ -59,15 +64,10 @@ async function dropForgotten(owner: pg.Client, logins: readonly Login[]): Promis
   return roles;
 }
 
-async function ensureRoles(
-  owner: pg.Client,
-  database: string,
-  login: Login,
-  verifier: string,
-): Promise<void> {
+/** @returns whether the login was not there */
+async function ensureRoles(owner: pg.Client, database: string, login: Login): Promise<boolean> {
   const { name, platformRole } = login;
-  await ensureRole(owner, name);
-  await owner.query(`alter role ${id(name)} login password ${pg.escapeLiteral(verifier)}`);
+  const isNew = await ensureRole(owner, name);
   await owner.query(`grant connect on database ${id(database)} to ${id(name)}`);
   const above = platformRoleOf(name);
   if (platformRole !== undefined) await ensureRole(owner, platformRole);
@@ -81,12 +81,20 @@ async function ensureRoles(
     above,
     platformRole === undefined ? [] : [{ role: "records_platform", inherit: true, set: false }],
   );
+  return isNew;
 }
 
-async function ensureRole(owner: pg.Client, name: string): Promise<void> {
+/** @returns whether it was made */
+async function ensureRole(owner: pg.Client, name: string): Promise<boolean> {
   const { rowCount } = await owner.query("select from pg_roles where rolname = $1", [name]);
-  if (rowCount === 0)
-    await owner.query(`create role ${id(name)} nologin nosuperuser nobypassrls nocreaterole nocreatedb`);
+  if (rowCount !== 0) return false;
+  await owner.query(`create role ${id(name)} nologin nosuperuser nobypassrls nocreaterole nocreatedb`);
+  return true;
+}
+
+async function setPassword(owner: pg.Client, { name }: Login, password: string): Promise<void> {
+  const verifier = pg.escapeLiteral(await scramVerifier(password));
+  await owner.query(`alter role ${id(name)} login password ${verifier}`);
 }
 
 interface Membership {

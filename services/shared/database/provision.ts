@@ -21,6 +21,8 @@ export interface ProvisionOptions {
   bootSecret: string;
   /** Absent: as they are by default. */
   logins?: LoginSettings | undefined;
+  /** The process that provisions for itself runs these (names of folders; undefined: all); absent: nobody in particular. */
+  forProcess?: { services: readonly string[] | undefined } | undefined;
   /** A generated one that is to follow, where the change to it was begun and did not end. */
   nextBootSecret?: string | undefined;
 }
@@ -47,7 +49,8 @@ export interface Provisioned {
 }
 
 export async function provision(options: ProvisionOptions): Promise<Provisioned> {
-  const { ownerUrl, bootSecret, logins: settings = { kinds: defaultLogins, passwords: {} } } = options;
+  const { ownerUrl, bootSecret, forProcess } = options;
+  const { logins: settings = { kinds: defaultLogins, passwords: {} } } = options;
   const owner = await openClient(ownerUrl, "DATABASE_URL");
   try {
     await assertFoldsCase(owner);
@@ -56,7 +59,8 @@ export async function provision(options: ProvisionOptions): Promise<Provisioned>
     const database = await databaseOf(owner);
     if ((await schemaAge(owner)) === "older") await migrate(ownerUrl, database);
     await provisionJobs(owner, ownerUrl);
-    const logins = await provisionLogins(owner, database, settings, bootSecret);
+    const forKind = forProcess && loginFor(settings.kinds, forProcess.services).kind;
+    const logins = await provisionLogins(owner, database, settings, bootSecret, forKind);
     const urlFor = (services: readonly string[] | undefined) => {
       const { name, kind } = loginFor(logins, services);
       return asApplication(ownerUrl, { name, password: passwordOf(kind, database, settings, bootSecret) });

@@ -19,7 +19,7 @@ const logins: read.Reader<readonly LoginKind[]> = (text) => {
 };
 
 function readKind(part: string): LoginKind {
-  const [, kind = "", list = ""] = /^([a-z][a-z0-9]{0,19})=([a-z*, -]+)$/.exec(part) ?? [];
+  const [, kind = "", list = ""] = /^([a-z][a-z0-9]{0,19}) *= *([a-z*][a-z*, -]*)$/.exec(part) ?? [];
   const services = list === "*" ? known : list.split(",").map((each) => each.trim());
   const strangers = services.filter((service) => !known.includes(service));
   // `<login>_platform` is the name of a login's role in the platform's scope.
