@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { ServiceBroker } from "moleculer";
 import { type Assembled, assemble } from "../moleculer.config.ts";
 import { announce } from "./announce.ts";
+import { backupReplCommand } from "./backup-commands.ts";
 import { fail } from "./fail.ts";
 import { seed } from "./seed.ts";
 import { readConfig } from "./shared/config.ts";
@@ -41,7 +42,10 @@ async function start(withRepl: boolean): Promise<void> {
     assembled.flushLog();
     throw error;
   }
-  if (withRepl) broker.repl();
+  if (withRepl) {
+    broker.options.replOptions = { customCommands: [backupReplCommand] };
+    broker.repl();
+  }
 }
 
 /** @param wanted names of service folders, or undefined for all */

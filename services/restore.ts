@@ -90,9 +90,13 @@ async function bringBack(
   try {
     const ownerUrl = config.databaseUrl ?? (await embeddedUrl(config.dataDir, closing));
     await provisionAt(ownerUrl, bootSecret, backup.manifest.contents.schema_version);
-    await loadFull(ownerUrl, store, backup, progress.show, never);
-    const { urlFor } = await provision({ ownerUrl, bootSecret });
-    const adopted = await adoptBackups(urlFor(undefined), all, backup, bootSecret, never);
+    await loadFull(ownerUrl, store, backup, (step, percent) => progress.show(step, percent), never);
+    const { urlFor } = await provision({
+      ownerUrl,
+      bootSecret,
+      logins: { kinds: config.databaseLogins, passwords: config.databasePasswords },
+    });
+    const adopted = await adoptBackups(urlFor(["backups"]), all, backup, bootSecret, never);
     progress.show("done", 100);
     progress.end();
     process.stdout.write(

@@ -23,7 +23,8 @@ declare
   part record;
 begin
   foreach name in array array['tenants', 'departments', 'users', 'preferences', 'patients', 'patient_records',
-      'audit_heads', 'audit_entries', 'events', 'fan_out_queue', 'delivery_targets', 'deliveries', 'delivery_attempts',
+      'audit_heads', 'audit_entries', 'audit_checkpoints', 'audit_sinks', 'audit_signing_keys', 'audit_proofs',
+      'daily_counts', 'events', 'fan_out_queue', 'delivery_targets', 'deliveries', 'delivery_attempts',
       'webhooks', 'messenger_links', 'messenger_updates', 'payments', 'payment_notifications', 'master_keys', 'data_keys',
       'rotations', 'rotation_tenants', 'quarantined_fields'] loop
     execute format('create unlogged table staging.%I (

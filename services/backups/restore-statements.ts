@@ -123,7 +123,7 @@ export const restoreStatements: readonly RestoreStatement[] = [
     table: "patients",
     text: `update patients c set record_number = '~restored~' || c.id from ${staged("patients")}
       where c.tenant_id = $2 and s.id = c.id and c.deleted_at is null and s.deleted_at is null
-        and c.record_number <> s.record_number`,
+        and (c.record_number, c.department_id) is distinct from (s.record_number, s.department_id)`,
   },
   {
     table: "patients",

@@ -39,6 +39,12 @@ export const tableDecisions = {
   rate_limits: { full: "left out", tenant: "kept", why: "Counts of the last minute." },
   audit_heads: { full: "copied", tenant: "kept", why: "The log is never rolled back." },
   audit_entries: { full: "copied", tenant: "kept", why: "The log is never rolled back." },
+  audit_repeats: { full: "left out", tenant: "kept", why: "Refusals that go on at this moment." },
+  audit_checkpoints: { full: "copied", tenant: "kept", why: "What is signed is on its way out." },
+  audit_sinks: { full: "copied", tenant: "kept", why: "How far places outside have what is signed." },
+  audit_signing_keys: { full: "copied", tenant: "kept", why: "Public keys, so that an old one stays known." },
+  audit_proofs: { full: "copied", tenant: "kept", why: "Where the next checkpoint goes on." },
+  daily_counts: { full: "copied", tenant: "kept", why: "What was counted stays counted." },
   events: { full: "copied", tenant: "kept", why: "What was told was told." },
   fan_out_queue: { full: "copied", tenant: "kept", why: "What is to be told is told." },
   delivery_targets: {
@@ -77,6 +83,7 @@ export const tableDecisions = {
   backup_tickets: { full: "left out", tenant: "kept", why: "Good for a minute." },
   archive_keys: { full: "left out", tenant: "kept", why: "Each archive's manifest brings its own." },
   tenant_freezes: { full: "left out", tenant: "kept", why: "Who is being restored at this moment." },
+  database_logins: { full: "left out", tenant: "kept", why: "Written by provisioning at every start." },
   mikro_orm_migrations: { full: "left out", tenant: "kept", why: "The manifest names the schema." },
 } as const satisfies Record<string, TableDecision>;
 

@@ -89,6 +89,7 @@ describe("imports", () => {
   it("nothing reads the environment but the settings and the start", () => {
     const readers = product.filter(({ text }) => text.includes("process.env"));
     expect(names(readers).sort()).toEqual([
+      "services/backup.ts",
       "services/main.ts",
       "services/migrate.ts",
       "services/restore.ts",

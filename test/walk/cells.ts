@@ -121,6 +121,13 @@ const drafts: Readonly<Record<string, Draw>> = {
     body: { patient_ids: [await rows.patient(own.id)] },
   }),
   "POST /api/admin/encryption/rotate": async () => ({ body: { new_key: "too short" } }),
+  "POST /api/admin/backup/create": async () => ({ body: { type: "neither" } }),
+  "GET /api/admin/backup/download/{backup_id}": async () => ({ path: { backup_id: noBackup } }),
+  "POST /api/admin/backup/download-ticket/{backup_id}": async () => ({ path: { backup_id: noBackup } }),
+  "POST /api/admin/backup/restore": async () => ({ body: { backup_id: noBackup } }),
+  "GET /api/admin/backup/status/{job_id}": async () => ({ path: { job_id: crypto.randomUUID() } }),
+  "DELETE /api/admin/backup/{backup_id}": async () => ({ path: { backup_id: noBackup } }),
+  "GET /api/backup-download/{ticket}": async () => ({ path: { ticket: noBackup } }),
   "POST /webhooks/card-provider": async (rows) => ({ body: { id: `card-${rows.unique()}`, type: "none" } }),
   "POST /webhooks/wallet-provider": async (rows) => ({
     body: { id: `wallet-${rows.unique()}`, type: "none" },
@@ -156,6 +163,8 @@ const drafts: Readonly<Record<string, Draw>> = {
     body: { kind: "visit", body: rows.unique() },
   }),
 };
+
+const noBackup = `bk_${"0".repeat(32)}`;
 
 /** Of events that the walk does not make, so that nothing happens in the background. */
 const webhookBody = { url: "https://93.184.215.14/hook", events: ["restore.succeeded"] };

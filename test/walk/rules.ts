@@ -149,6 +149,16 @@ export const rules: Readonly<Record<string, Rule>> = {
   // The walk sends a key that is none: whoever may rotate is told so. One rotation would refuse all others for a minute.
   "POST /api/admin/encryption/rotate": rule(superadmin, 422),
   "GET /api/admin/encryption/status": rule(superadmin, 200),
+  // Of one tenant one job at a time is made, so the walk sends what names none: whoever may is told so. Whose backups and
+  // jobs are whose, and that a foreign one is not there, stands in test/backups.
+  "POST /api/admin/backup/create": rule(administrators, 422),
+  "GET /api/admin/backup/list": rule(administrators, 200),
+  "GET /api/admin/backup/download/{backup_id}": rule(administrators, 404),
+  "POST /api/admin/backup/download-ticket/{backup_id}": rule(administrators, 404),
+  "POST /api/admin/backup/restore": rule(administrators, 404),
+  "GET /api/admin/backup/status/{job_id}": rule(administrators, 404),
+  "DELETE /api/admin/backup/{backup_id}": rule(administrators, 404),
+  "GET /api/backup-download/{ticket}": rule("anyone", 404),
   "GET /api/admin/payments": rule(administrators, 200, listed),
   // The walk's process has no secrets: anybody's notification is kept, and acts on nothing.
   "POST /webhooks/card-provider": rule("anyone", 200),
@@ -179,6 +189,8 @@ export const ours: ReadonlySet<string> = new Set([
   "GET /api/admin/audit/export",
   "GET /api/admin/audit/checkpoints",
   "GET /api/admin/encryption/status",
+  "POST /api/admin/backup/download-ticket/{backup_id}",
+  "GET /api/backup-download/{ticket}",
   "GET /api/admin/payments",
   "GET /api/webhooks/event-types",
   "GET /api/webhooks/{webhook_id}/deliveries",
@@ -203,6 +215,7 @@ export const sectionsDue: ReadonlySet<string> = new Set([
   "4.6",
   "4.7",
   "4.8",
+  "4.9",
   "4.10",
   "4.12",
   "4.13",

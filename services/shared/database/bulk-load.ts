@@ -55,6 +55,9 @@ async function definitions(bulk: Bulk): Promise<Aside[]> {
   ];
 }
 
+/** Of ids that were given after the backup and told outside, none is given again; and other archives may hold some. */
+const gap = 1_000_000;
+
 /** New rows must not get the ids of those that were copied in. */
 export async function advanceSequences(bulk: Bulk): Promise<void> {
   const owned = await bulk.query<{ sequence: string; owner: string; part: string }>(
@@ -65,6 +68,6 @@ export async function advanceSequences(bulk: Bulk): Promise<void> {
   );
   for (const { sequence, owner, part } of owned)
     await bulk.query(
-      `select setval('${sequence}'::regclass, m.max) from (select max(${part}) as max from ${owner}) m where m.max is not null`,
+      `select setval('${sequence}'::regclass, m.max + ${gap}) from (select max(${part}) as max from ${owner}) m where m.max is not null`,
     );
 }

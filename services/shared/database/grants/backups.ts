@@ -15,6 +15,11 @@ const kept: Privileges = {
 /** Of a full one besides. */
 const everything = [
   "audit_entries",
+  "audit_checkpoints",
+  "audit_sinks",
+  "audit_signing_keys",
+  "audit_proofs",
+  "daily_counts",
   "events",
   "fan_out_queue",
   "delivery_targets",
