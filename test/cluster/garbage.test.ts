@@ -70,7 +70,6 @@ describeWithNats("garbage on the bus", () => {
     ending.abort();
     await clients;
     await eventually(async () => (await droppedAsForeign()) - before.dropped === messages, 30_000);
-    expect(answers.length).toBeGreaterThan(4);
     expect(new Set(answers)).toEqual(new Set([200]));
     const spent = ((await cpuSeconds()) - before.cpu) * 1_000_000;
     process.stdout.write(

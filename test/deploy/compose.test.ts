@@ -9,9 +9,9 @@ import {
   readYaml,
   root,
   seconds,
-  secretNames,
+  isSecret,
   serviceFolders,
-  settingNames,
+  isSetting,
   stopSecondsMax,
   type Tree,
 } from "./deployment-files.ts";
@@ -68,13 +68,13 @@ describe.each(ours)("our own service %s", (_name, service: Tree) => {
   const environment: [string, string][] = Object.entries(service.environment);
   it("is the image that bears this version", () => expect(service.image).toBe(image));
   it("is set up by settings that exist", () => {
-    expect(environment.map(([key]) => key).filter((key) => !settingNames.has(key))).toEqual([]);
+    expect(environment.map(([key]) => key).filter((key) => !isSetting(key))).toEqual([]);
   });
   it("is given texts only: YAML would turn true and 3000 into something else", () => {
     for (const [, value] of environment) expect(typeof value).toBe("string");
   });
   it("holds no secret, only references, and those it cannot do without are demanded", () => {
-    for (const [key, value] of environment.filter(([each]) => secretNames.has(each))) {
+    for (const [key, value] of environment.filter(([each]) => isSecret(each))) {
       if (key === "DATABASE_APP_URL") expect(value).not.toMatch(/@/);
       else expect(value).toMatch(/\$\{\w+:(?:\?[^}]+|-)\}/);
     }
@@ -99,16 +99,23 @@ describe("together", () => {
     expect(seeding[0]?.[1].environment).toHaveProperty("ADMIN_PASSWORD");
   });
   it("what must be equal on all of them is", () => {
-    for (const key of [
-      "NODE_ENV",
-      "BOOT_SECRET",
-      "JWT_SECRET",
-      "JWT_PREVIOUS_SECRETS",
-      "NATS_URL",
-      "PUBLIC_URL",
-    ]) {
-      expect(new Set(running.map(([, { environment }]) => environment[key])).size).toBe(1);
+    for (const key of ["NODE_ENV", "BUS_SECRET", "NATS_URL", "PUBLIC_URL"]) {
+      const values = new Set(running.map(([, { environment }]) => environment[key]));
+      expect([...values]).toEqual([expect.any(String)]);
     }
+  });
+  it("each secret is with the processes that use it, and the gateway has that of the bus alone", () => {
+    const holders = (key: string) =>
+      ours.filter(([, { environment }]) => environment[key] !== undefined).map(([name]) => name);
+    expect(holders("BOOT_SECRET")).toEqual(["crypto", "migrate"]);
+    expect(holders("JWT_SECRET")).toEqual(["accounts"]);
+    expect(holders("JWT_PREVIOUS_SECRETS")).toEqual(["accounts"]);
+    expect(holders("ADMIN_PASSWORD")).toEqual(["accounts"]);
+    expect(holders("AUDIT_SIGNING_KEY")).toEqual(["support"]);
+    for (const kind of ["accounts", "backups", "crypto", "outbound", "support"])
+      expect(holders(`DATABASE_PASSWORD_${kind.toUpperCase()}`).sort()).toEqual([kind, "migrate"].sort());
+    const held = Object.keys(compose.services.gateway.environment).filter((key) => isSecret(key));
+    expect(held.sort()).toEqual(["BUS_SECRET", "NATS_URL"]);
   });
   it("they listen where their healthchecks ask, and are ready before they are used", () => {
     for (const [, { environment, healthcheck }] of running) {

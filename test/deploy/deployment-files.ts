@@ -67,8 +67,11 @@ export const serviceFolders = readdirSync(join(root, "services"), { withFileType
   .map(({ name }) => name)
   .sort();
 
-export const settingNames = new Set(describeSettings().flatMap(({ name }) => name.split(", ")));
-export const secretNames = new Set([...settingNames].filter((name) => settingNames.has(`${name}_FILE`)));
+const described = describeSettings().flatMap(({ name }) => name.split(", "));
+/** One variable for each kind of process: `DATABASE_PASSWORD_<KIND>`. */
+const perKind = (name: string) => name.replace(/^(DATABASE_PASSWORD_)[A-Z0-9]+?(_FILE)?$/, "$1<KIND>$2");
+export const isSetting = (name: string): boolean => described.includes(perKind(name));
+export const isSecret = (name: string): boolean => described.includes(`${perKind(name)}_FILE`);
 
 /** The version of the program: the image bears it. */
 export const image = `records-service:${JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version}`;

@@ -10,9 +10,9 @@ import {
   readYaml,
   rendered,
   root,
-  secretNames,
+  isSecret,
   serviceFolders,
-  settingNames,
+  isSetting,
   stopSecondsMax,
   type Tree,
   yamlFilesUnder,
@@ -22,21 +22,36 @@ const overlays = ["k8s/overlays/dev", "k8s/overlays/production"];
 const kustomizations = yamlFilesUnder("k8s").filter((path) => path.endsWith("kustomization.yaml"));
 /** Keys of the Secrets, as docs/deploy.md creates them. */
 const secretKeys: Record<string, readonly string[]> = {
-  records: [
-    "NATS_URL",
-    "BOOT_SECRET",
-    "JWT_SECRET",
-    "ADMIN_PASSWORD",
-    "JWT_PREVIOUS_SECRETS",
+  "records-bus": ["NATS_URL", "BUS_SECRET", "NATS_PASSWORD"],
+  "records-accounts": ["JWT_SECRET", "JWT_PREVIOUS_SECRETS", "ADMIN_PASSWORD", "DATABASE_PASSWORD_ACCOUNTS"],
+  "records-crypto": ["BOOT_SECRET", "DATABASE_PASSWORD_CRYPTO"],
+  "records-support": [
+    "AUDIT_SIGNING_KEY",
+    "DATABASE_PASSWORD_SUPPORT",
     "SMTP_URL",
     "CARD_WEBHOOK_SECRETS",
     "WALLET_WEBHOOK_SECRETS",
-    "TELEGRAM_BOT_TOKEN",
-    "AUDIT_SIGNING_KEY",
-    "AUDIT_CHECKPOINT_URL",
-    "NATS_PASSWORD",
   ],
+  "records-outbound": ["DATABASE_PASSWORD_OUTBOUND", "TELEGRAM_BOT_TOKEN", "AUDIT_CHECKPOINT_URL"],
+  "records-backups": ["DATABASE_PASSWORD_BACKUPS"],
   "records-owner": ["DATABASE_URL", "POSTGRES_PASSWORD"],
+};
+/** Which of them a workload reads. The migration sets the passwords of all logins. */
+const secretsOf: Record<string, readonly string[]> = {
+  gateway: ["records-bus"],
+  accounts: ["records-bus", "records-accounts"],
+  crypto: ["records-bus", "records-crypto"],
+  support: ["records-bus", "records-support"],
+  outbound: ["records-bus", "records-outbound"],
+  backups: ["records-bus", "records-backups"],
+  migrate: [
+    "records-owner",
+    "records-accounts",
+    "records-backups",
+    "records-crypto",
+    "records-support",
+    "records-outbound",
+  ],
 };
 
 describe("files", () => {
@@ -87,7 +102,8 @@ for (const name of overlays) {
     it.skip(`${name} as rendered: needs kubectl on PATH`, () => {});
     continue;
   }
-  const settings = objects.find(({ kind }) => kind === "ConfigMap").data;
+  const maps = objects.filter(({ kind }) => kind === "ConfigMap").map(({ data }) => data);
+  const settings = Object.assign({}, ...maps);
   stages.push({ name: `${name} as rendered`, objects, settings, hasServices: true });
 }
 
@@ -161,7 +177,7 @@ describe.each(stages.map((stage) => [stage.name, stage] as const))("%s", (_name,
     it("takes secrets by reference only, from keys that the documentation creates", () => {
       for (const { name, value, valueFrom } of container.env) {
         const reference = valueFrom?.secretKeyRef;
-        if (secretNames.has(name) || /PASSWORD|SECRET|TOKEN/.test(name)) expect(value).toBeUndefined();
+        if (isSecret(name) || /PASSWORD|SECRET|TOKEN/.test(name)) expect(value).toBeUndefined();
         if (reference === undefined) continue;
         expect(secretKeys[reference.name]).toContain(reference.key);
         expect(reference.key).toBe(name);
@@ -227,7 +243,8 @@ describe.each(stages.map((stage) => [stage.name, stage] as const))("%s", (_name,
     });
     it("is alike the others but for its name, its folders, its secrets and its ports", () => {
       const common = ({ spec }: Tree) => {
-        const { env: _env, ports: _ports, lifecycle: _lifecycle, ...rest } = spec.template.spec.containers[0];
+        const [container] = spec.template.spec.containers;
+        const { env: _env, envFrom: _from, ports: _ports, lifecycle: _lifecycle, ...rest } = container;
         const { containers: _containers, topologySpreadConstraints: _spread, ...others } = spec.template.spec;
         return { rest, others, strategy: spec.strategy };
       };
@@ -254,18 +271,52 @@ describe.each(stages.map((stage) => [stage.name, stage] as const))("%s", (_name,
         ...Object.keys(settings),
         ...ours.flatMap((each) => containerOf(each).env.map(({ name }: Tree) => name)),
       ];
-      expect(names.filter((name) => !settingNames.has(name))).toEqual([]);
-      const open = Object.entries(settings).filter(([name]) => secretNames.has(name));
+      expect(names.filter((name) => !isSetting(name))).toEqual([]);
+      const open = Object.entries(settings).filter(([name]) => isSecret(name));
       expect(open.map(([name]) => name)).toEqual(["DATABASE_APP_URL"]);
       for (const [, value] of open) expect(value).not.toContain("@");
     });
+    const referencesOf = (workload: Tree): Tree[] =>
+      containerOf(workload).env.flatMap(({ valueFrom }: Tree) => valueFrom?.secretKeyRef ?? []);
     it("gives all Deployments the same settings and the secrets they share", () => {
-      const shared = new Set(["NATS_URL", "BOOT_SECRET", "JWT_SECRET", "JWT_PREVIOUS_SECRETS"]);
+      const shared = new Set(["NATS_URL", "BUS_SECRET"]);
       const sharedOf = (each: Tree) => containerOf(each).env.filter(({ name }: Tree) => shared.has(name));
       for (const each of deployments) {
-        expect(containerOf(each).envFrom).toHaveLength(1);
+        expect(containerOf(each).envFrom.slice(0, 1)).toEqual(
+          containerOf(deployments[0]).envFrom.slice(0, 1),
+        );
         expect(sharedOf(each)).toHaveLength(shared.size);
         expect(sharedOf(each)).toEqual(sharedOf(deployments[0]));
+      }
+    });
+    it("gives each process the Secrets that it uses", () => {
+      for (const each of ours) {
+        const wanted = secretsOf[labelOf(each)] ?? [];
+        expect({ [labelOf(each)]: [...new Set(referencesOf(each).map(({ name }) => name))].sort() }).toEqual({
+          [labelOf(each)]: [...wanted].sort(),
+        });
+      }
+      const holders = (key: string) =>
+        ours
+          .filter((each) => referencesOf(each).some((reference) => reference.key === key))
+          .map(labelOf)
+          .sort();
+      expect(holders("BOOT_SECRET")).toEqual(["crypto", "migrate"]);
+      expect(holders("JWT_SECRET")).toEqual(["accounts"]);
+      expect(holders("AUDIT_SIGNING_KEY")).toEqual(["support"]);
+      for (const kind of ["accounts", "backups", "crypto", "outbound", "support"])
+        expect(holders(`DATABASE_PASSWORD_${kind.toUpperCase()}`)).toEqual([kind, "migrate"].sort());
+      const migration = ours.find((each) => labelOf(each) === "migrate");
+      expect(referencesOf(migration).map(({ key }) => key)).not.toContain("JWT_SECRET");
+    });
+    it("gives the gateway what the bus needs, and neither a key nor a way to the database", () => {
+      const gateway = deployments.find((each) => labelOf(each) === "gateway");
+      expect(referencesOf(gateway).map(({ key }) => key)).toEqual(["NATS_URL", "BUS_SECRET"]);
+      const maps = containerOf(gateway).envFrom.map(({ configMapRef }: Tree) => configMapRef.name);
+      expect(maps).toEqual([expect.stringMatching(/^records(?!-database)/)]);
+      for (const each of deployments.filter((other) => other !== gateway)) {
+        const names = containerOf(each).envFrom.map(({ configMapRef }: Tree) => configMapRef.name);
+        expect(names).toEqual([maps[0], expect.stringMatching(/^records-database/)]);
       }
     });
     it("leaves the owner's login to the one Job that migrates", () => {
@@ -289,8 +340,15 @@ describe.each(stages.map((stage) => [stage.name, stage] as const))("%s", (_name,
         ours
           .filter(({ spec }) => spec.template.metadata.labels[label] === "true")
           .map(({ metadata }) => metadata.name);
-      expect(usersOf("uses-bus").sort()).toEqual(["accounts", "gateway", "outbound", "support"]);
-      expect(usersOf("uses-database").sort()).toEqual(["accounts", "migrate", "outbound", "support"]);
+      expect(usersOf("uses-bus").sort()).toEqual(["accounts", "backups", "crypto", "gateway", "outbound", "support"]);
+      expect(usersOf("uses-database").sort()).toEqual([
+        "accounts",
+        "backups",
+        "crypto",
+        "migrate",
+        "outbound",
+        "support",
+      ]);
       expect(usersOf("uses-mail")).toEqual(["support"]);
       expect(usersOf("uses-internet")).toEqual(["outbound"]);
       for (const [policy, label, ports] of [

@@ -18,10 +18,17 @@ import {
 import { interpolate, readYaml, type Tree } from "./deployment-files.ts";
 
 const [compose] = readYaml("docker-compose.yml");
-const names = ["gateway", "accounts", "support", "outbound"] as const;
+const names = ["gateway", "accounts", "backups", "crypto", "support", "outbound"] as const;
 /** What the operator puts into .env; no more than what is demanded. */
 const given = {
   BOOT_SECRET: "W6hTn1QyXo0SvIbKzGjMlPdFr3CuAi7R",
+  BUS_SECRET: "d8Xw2LpQe5RtYu7IoPa9SdFgHjKlZx3C",
+  AUDIT_SIGNING_KEY: "Qp7vXc3MnZ9kLj5HgFd2SaRe8TyUw4Bo",
+  DATABASE_PASSWORD_ACCOUNTS: "aW5tGy8UiKm2XcVb",
+  DATABASE_PASSWORD_BACKUPS: "eU9iKl6FsWd7OaMx",
+  DATABASE_PASSWORD_CRYPTO: "bE6rTf9OpLn3ZsDq",
+  DATABASE_PASSWORD_SUPPORT: "cR7yHj4WqNb5MxKv",
+  DATABASE_PASSWORD_OUTBOUND: "dT8uJk5ErVc6NzLw",
   JWT_SECRET: "k3Vq9ZtB7wLx2NfRmYp5HsDcJgUa8Ee4",
   ADMIN_PASSWORD: "Quiet-Harbour-58",
   POSTGRES_PASSWORD: "c2d1b7a94e03",
@@ -121,7 +128,7 @@ describeWithNats("the processes of docker-compose.yml", () => {
 
   it("stop in order", async () => {
     const codes = await Promise.all([...processes.values()].map((running) => running.stop()));
-    expect(codes).toEqual([0, 0, 0, 0]);
+    expect(codes).toEqual(names.map(() => 0));
     processes.clear();
   }, 30_000);
 });

@@ -37,14 +37,14 @@ function caller(more: object = {}): Caller {
 
 const ended = { code: 401, type: "invalid_token" };
 const audited = async () =>
-  (await scene.owner.query("select count(*)::integer as n from audit_entries where action = 'test.change'"))
+  (await scene.owner.query("select count(*)::integer as n from audit_entries where action = 'user.test'"))
     .rows[0].n;
 
 /** A change that leaves an entry, if it is committed. */
 function change(by: Caller, scope: { tenantId: number } | "platform" = { tenantId: clinic.tenantId }) {
   const tenantId = scope === "platform" ? clinic.tenantId : scope.tenantId;
   return scene.connected.database.change(scope, by, async (made) => {
-    made.audit({ tenantId, action: "test.change" });
+    made.audit({ tenantId, action: "user.test" });
   });
 }
 

@@ -32,10 +32,15 @@ export const tell = "insert (tenant_id, kind, payload)";
 /** Locking a row takes the right to change a column of it: this one says nothing and decides nothing. */
 export const lock = "update (updated_at)";
 
-/** Of every login, in both scopes: which tenants there are, and what it may do itself. */
+/**
+ * Of every login, in both scopes: which tenants there are, what it may do itself, and whether the session by which a change
+ * is made still lives (live-session.ts).
+ */
 export const everyLogin: Privileges = {
   public: "usage",
-  tenants: "select (id, subdomain, is_active, deleted_at)",
+  tenants: "select (id, subdomain, is_active, deleted_at, session_epoch)",
+  users: "select (id, tenant_id, role, is_active, deleted_at, session_epoch)",
+  sessions: "select (id, tenant_id, user_id, user_epoch, tenant_epoch, ended_at, expires_at)",
   database_logins: "select",
   // Whether a restore holds the tenant; the triggers that keep writers away ask it too.
   tenant_freezes: "select (tenant_id, until)",
