@@ -340,7 +340,14 @@ describe.each(stages.map((stage) => [stage.name, stage] as const))("%s", (_name,
         ours
           .filter(({ spec }) => spec.template.metadata.labels[label] === "true")
           .map(({ metadata }) => metadata.name);
-      expect(usersOf("uses-bus").sort()).toEqual(["accounts", "backups", "crypto", "gateway", "outbound", "support"]);
+      expect(usersOf("uses-bus").sort()).toEqual([
+        "accounts",
+        "backups",
+        "crypto",
+        "gateway",
+        "outbound",
+        "support",
+      ]);
       expect(usersOf("uses-database").sort()).toEqual([
         "accounts",
         "backups",
