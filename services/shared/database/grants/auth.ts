@@ -18,6 +18,7 @@ export const auth: ServiceRights = {
       password_hash, session_epoch, deleted_at)`,
     tenants: "select (session_epoch)",
     lockouts: "select, insert, update, delete",
+    known_origins: "select, insert, update, delete",
     // The sweep of what has expired.
     mail_tokens: "select (token_hash, expires_at), delete",
     rate_limits: "select, delete",
