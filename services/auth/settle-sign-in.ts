@@ -2,6 +2,7 @@
 // it would have been looked at by then, however many were checked at once. Every refusal does the same work.
 import type { Call } from "../shared/bus.ts";
 import { platform } from "../shared/database/scope.ts";
+import { auditRefusal } from "../shared/limits/audit-refusal.ts";
 import { afterFailure, afterSuccess, type Attempt, standingOf } from "./guesses.rules.ts";
 import { type Counts, type CountsOf, holdCounts, keepCounts } from "./held-counts.ts";
 import { rememberAddress } from "./known-origins.ts";
@@ -47,10 +48,11 @@ export function settleSignIn(call: Call<unknown>, trial: Trial): Promise<string 
     const isFailure = standing === "open" && verdict.is === "wrong";
     await keepCounts(change, of, isFailure ? counted(held, attempt) : held);
     const reason = standing !== "open" || verdict.is === "right" ? standing : verdict.reason;
-    change.audit({
+    await auditRefusal(change, call.runtime, call.caller, {
       tenantId: of.tenantId,
       action: "auth.login",
       outcome: "denied",
+      byTarget: true,
       // Not the e-mail that was typed: people type passwords there.
       ...(trial.userId === undefined ? {} : { target: { type: "user", id: trial.userId } }),
       changes: { reason },

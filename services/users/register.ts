@@ -4,6 +4,7 @@ import type { Call } from "../shared/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { Forbidden, NotFound, type ServiceError, Unavailable } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
+import { auditRefusal } from "../shared/limits/audit-refusal.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { registrableRoles } from "../shared/roles.ts";
 import { type Asked, countTaken, limitRegistration, limitRegistrations } from "./account-limits.ts";
@@ -92,7 +93,8 @@ async function refuse(
 
 /** The gateway records refusals of those who signed in; who registers has not. */
 async function recordRefusal(call: Call<unknown>, tenantId: number, code: string): Promise<void> {
-  await call.db.change({ tenantId }, call.caller, async (change) => {
-    change.audit({ tenantId, action: "user.register", outcome: "denied", changes: { code } });
-  });
+  const facts = { tenantId, action: "user.register", outcome: "denied", changes: { code } } as const;
+  await call.db.change({ tenantId }, call.caller, (change) =>
+    auditRefusal(change, call.runtime, call.caller, { ...facts, byTarget: false }),
+  );
 }

@@ -48,9 +48,10 @@ export async function removeUnverified(
     email,
   ]);
   const [old] = await change.execute<{ id: number }>(
-    `select u.id from users u join registrations r on r.tenant_id = u.tenant_id and r.user_id = u.id
+    // Who was blocked, or given another role, has had an epoch; who was approved has only that it is settled.
+    `select u.id from users u left join registrations r on r.tenant_id = u.tenant_id and r.user_id = u.id
      where u.tenant_id = $1 and lower(u.email) = lower($2) and u.deleted_at is null and not u.email_verified
-       and not r.settled for update`,
+       and u.session_epoch = 0 and r.settled is not true for update of u`,
     [tenantId, email],
   );
   if (old === undefined) return undefined;
