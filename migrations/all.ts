@@ -11,6 +11,7 @@ import { Identity } from "./0009-identity.ts";
 import { AuditBatches } from "./0010-audit-batches.ts";
 import { Definers } from "./0011-definers.ts";
 import { Walk } from "./0012-walk.ts";
+import { Origins } from "./0013-origins.ts";
 import { Limits } from "./0014-limits.ts";
 import { Checkpoints } from "./0015-checkpoints.ts";
 import { Logins } from "./0016-logins.ts";
@@ -29,6 +30,7 @@ export const migrations = [
   { name: "0010-audit-batches", class: AuditBatches },
   { name: "0011-definers", class: Definers },
   { name: "0012-walk", class: Walk },
+  { name: "0013-origins", class: Origins },
   { name: "0014-limits", class: Limits },
   { name: "0015-checkpoints", class: Checkpoints },
   { name: "0016-logins", class: Logins },

@@ -6,6 +6,7 @@ import { callAs } from "./shared/bus.ts";
 import { Caller } from "./shared/caller.ts";
 import { platform } from "./shared/database/scope.ts";
 import type { Role } from "./shared/roles.ts";
+import type { DemoPasswords } from "./shared/demo-passwords.ts";
 import type { Runtime } from "./shared/runtime.ts";
 
 export interface SignIn {
@@ -69,25 +70,30 @@ async function seedAll(broker: ServiceBroker, runtime: Runtime): Promise<SignIn[
     subdomain: "platform",
   });
   const superadmin = await seedSuperadmin(broker, runtime, platformTenant.id);
-  return config.demoMode ? [superadmin, ...(await seedDemo(broker, config.demoPassword))] : [superadmin];
+  return config.demoMode ? [superadmin, ...(await seedDemo(broker, runtime.demoPasswords))] : [superadmin];
 }
 
-async function seedSuperadmin(broker: ServiceBroker, { config }: Runtime, tenantId: number): Promise<SignIn> {
+async function seedSuperadmin(broker: ServiceBroker, runtime: Runtime, tenantId: number): Promise<SignIn> {
+  const { config, demoPasswords } = runtime;
   const { adminEmail: email } = config;
-  const generated = config.demoMode ? config.demoPassword : randomBytes(15).toString("base64url");
-  const { created } = await callAs(broker, "start", "users.bootstrap", {
+  const generated = config.demoMode ? demoPasswords.current : randomBytes(15).toString("base64url");
+  const { created, replaced } = await callAs(broker, "start", "users.bootstrap", {
     tenant_id: tenantId,
     email,
     password: config.adminPassword ?? generated,
     full_name: "Platform Administrator",
     role: "superadmin",
     can_see_all_patients: true,
+    instead_of: [...demoPasswords.former],
   });
-  const printable = config.adminPassword === undefined && (created || config.demoMode);
+  const printable = config.adminPassword === undefined && (created || replaced || config.demoMode);
   return { subdomain: "platform", email, role: "superadmin", password: printable ? generated : undefined };
 }
 
-async function seedDemo(broker: ServiceBroker, password: string): Promise<SignIn[]> {
+async function seedDemo(
+  broker: ServiceBroker,
+  { current: password, former }: DemoPasswords,
+): Promise<SignIn[]> {
   const { name, subdomain } = demo;
   const tenant = await callAs(broker, "start", "tenants.bootstrap", {
     name,
@@ -107,6 +113,7 @@ async function seedDemo(broker: ServiceBroker, password: string): Promise<SignIn
       role,
       department_id,
       can_see_all_patients: all,
+      instead_of: [...former],
     });
     signIns.push({ subdomain, email, role, password });
   }

@@ -14,12 +14,12 @@ export function corsFor(
     const { origin } = request.headers;
     if (origin === undefined || !(any || origins.includes(origin))) return false;
     response.setHeader("Access-Control-Allow-Origin", any ? "*" : origin);
-    response.setHeader("Access-Control-Expose-Headers", "X-Request-Id, Retry-After");
+    response.setHeader("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, X-Device-Id");
     if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined)
       return false;
     response.writeHead(204, {
       "Access-Control-Allow-Methods": "GET, POST, PUT, DELETE",
-      "Access-Control-Allow-Headers": "Authorization, Content-Type, X-Request-Id",
+      "Access-Control-Allow-Headers": "Authorization, Content-Type, X-Request-Id, X-Device-Id",
       "Access-Control-Max-Age": preflightSeconds,
     });
     response.end();

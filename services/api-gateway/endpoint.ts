@@ -43,11 +43,13 @@ export class Endpoint {
     contentType: string | undefined,
   ): { body: Record<string, unknown> } | { fault: Failure; alone: boolean } {
     if (this.contract.rawBody !== undefined) return { body: { content: bytes.toString("base64") } };
-    if (bytes.length === 0) return { fault: bodyMissing(), alone: false };
+    if (bytes.length === 0)
+      return this.contract.bodyOptional ? { body: {} } : { fault: bodyMissing(), alone: false };
     if (!isJson(contentType)) return { fault: bodyNotAnObject(), alone: false };
     const parsed = parseJsonBody(bytes);
     if ("failure" in parsed) return { fault: parsed.failure, alone: true };
     const { value } = parsed;
+    if (value === null && this.contract.bodyOptional) return { body: {} };
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
       return { fault: bodyNotAnObject(), alone: false };
     }

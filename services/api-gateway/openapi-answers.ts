@@ -118,12 +118,17 @@ export function answerReference(status: ErrorStatus): object {
 
 const requestIdReference = { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } };
 
-export function successAnswer(status: number, result: AnyRule | undefined, lift: Lift): object {
-  if (status === 204 || result === undefined) return { description: "Done.", headers: requestIdReference };
+export function successAnswer(status: number, { result, answerHeaders }: ActionContract, lift: Lift): object {
+  const own = Object.entries(answerHeaders ?? {}).map(([name, shape]) => {
+    const { description, ...schema } = toJsonSchema(shape, lift);
+    return [shape.header ?? name, { ...(description === undefined ? {} : { description }), schema }] as const;
+  });
+  const headers = { ...requestIdReference, ...Object.fromEntries(own) };
+  if (status === 204 || result === undefined) return { description: "Done.", headers };
   const content = { "application/json": { schema: toJsonSchema(result, lift) } };
   return {
     description: status === 202 ? "Taken in hand." : "Done.",
-    headers: requestIdReference,
+    headers,
     content,
   };
 }

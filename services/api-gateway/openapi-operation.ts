@@ -1,5 +1,6 @@
 // One route as an OpenAPI operation.
 import type { Access } from "../shared/access.ts";
+import type { ActionContract } from "../shared/bus.ts";
 import type { Lift } from "../shared/params/json-schema.ts";
 import { parametersAndBody } from "../shared/params/openapi.ts";
 import { answerReference, errorStatusesOf, fileAnswer, successAnswer } from "./openapi-answers.ts";
@@ -8,13 +9,13 @@ import { contractOf, type Route } from "./routes.ts";
 /** @param signIn the example body of the one operation that everybody tries first */
 export function operationOf(route: Route, operationId: string, lift: Lift, signIn: object): object {
   const contract = contractOf(route);
-  const { access, summary, result } = contract;
+  const { access, summary } = contract;
   const { parameters, requestBody } = parametersAndBody(
     { ...contract, body: contract.rawBody?.fields ?? contract.body },
     lift,
   );
   const errors = errorStatusesOf(route, contract).map((status) => [status, answerReference(status)] as const);
-  const success = contract.download === true ? fileAnswer : successAnswer(route.status, result, lift);
+  const success = contract.download === true ? fileAnswer : successAnswer(route.status, contract, lift);
   return {
     operationId,
     tags: [route.group],
@@ -22,7 +23,7 @@ export function operationOf(route: Route, operationId: string, lift: Lift, signI
     description: describeAccess(access),
     security: access.who === "public" ? [] : [{ bearerAuth: [] }],
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(requestBody === undefined ? {} : { requestBody: bodyOf(route, requestBody, signIn) }),
+    ...(requestBody === undefined ? {} : { requestBody: bodyOf(route, contract, requestBody, signIn) }),
     responses: Object.fromEntries([[route.status, success], ...errors]),
   };
 }
@@ -48,11 +49,11 @@ function inWords(words: readonly string[]): string {
 
 type Body = NonNullable<ReturnType<typeof parametersAndBody>["requestBody"]>;
 
-/** A body is asked for even where all its fields may be absent: the gateway refuses a request without one. */
-function bodyOf({ action }: Route, body: Body, signIn: object): object {
+/** A body is asked for even where all its fields may be absent, unless the contract says that it may be left out. */
+function bodyOf({ action }: Route, { bodyOptional }: ActionContract, body: Body, signIn: object): object {
   const example = action === "auth.login" ? { example: signIn } : {};
   return {
-    required: true,
+    required: bodyOptional !== true,
     content: { "application/json": { ...body.content["application/json"], ...example } },
   };
 }

@@ -1,6 +1,7 @@
 // Writing answers.
 import type { ServerResponse } from "node:http";
 import type { Caller } from "../shared/caller.ts";
+import type { Fields } from "../shared/params/types.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import type { AnswerBudget } from "./answer-budget.ts";
 import { toErrorResponse } from "./error-response.ts";
@@ -26,9 +27,21 @@ export function sendResult(
   // What anyone may look up may be kept; a sign-in's token, though it needs none, may not.
   const storable = endpoint?.contract.access.who === "public" && endpoint.route.method === "GET";
   if (!storable) response.setHeader("Cache-Control", "no-store");
-  if (status !== 204) return sendJson(answers, response, status, JSON.stringify(result ?? null));
+  const body = withoutHeaders(response, endpoint?.contract.answerHeaders, result);
+  if (status !== 204) return sendJson(answers, response, status, JSON.stringify(body ?? null));
   response.statusCode = 204;
   response.end();
+}
+
+/** What the contract has travel in headers goes there; @returns the rest, which is the body */
+function withoutHeaders(response: ServerResponse, headers: Fields | undefined, result: unknown): unknown {
+  if (headers === undefined || typeof result !== "object" || result === null) return result;
+  const body = new Map(Object.entries(result));
+  for (const [name, { header = name }] of Object.entries(headers)) {
+    response.setHeader(header, String(body.get(name)));
+    body.delete(name);
+  }
+  return Object.fromEntries(body);
 }
 
 /** Writes the audit entry of a refusal. */

@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Config } from "../shared/settings/settings.ts";
 import { ServiceError } from "../shared/errors.ts";
-import { publishedDemoPassword } from "../shared/settings/accounts.ts";
+import { usesPublishedPassword } from "../shared/settings/accounts.ts";
 import { toErrorResponse } from "./error-response.ts";
 import { openApiDocument } from "./openapi.ts";
 import { type Page, pageOf, readPages } from "./pages/page-files.ts";
@@ -27,9 +27,9 @@ export function staticPages(config: Config): (request: Logged, response: ServerR
   };
 }
 
-function describeInterface({ publicUrl, demoMode, demoPassword }: Config): Buffer {
-  const demoSignIn = demoMode && demoPassword === publishedDemoPassword;
-  return Buffer.from(JSON.stringify(openApiDocument(routes, { publicUrl, demoSignIn })));
+function describeInterface(config: Config): Buffer {
+  const facts = { publicUrl: config.publicUrl, demoSignIn: usesPublishedPassword(config) };
+  return Buffer.from(JSON.stringify(openApiDocument(routes, facts)));
 }
 
 function send(page: Page, request: IncomingMessage, response: ServerResponse): void {

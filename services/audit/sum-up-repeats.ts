@@ -5,7 +5,7 @@ import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
-import { secondsMax } from "../shared/limits/audit-refusal.ts";
+import { limitOf, secondsMax } from "../shared/limits/audit-refusal.ts";
 import { takeDaily } from "../shared/limits/daily-limit.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { toIso } from "../shared/wire.ts";
@@ -78,7 +78,7 @@ async function sumUp(change: Change, runtime: Runtime, tenantId: number): Promis
   );
   const repeated = rows.filter(({ times }) => times > 0);
   for (const row of repeated)
-    if (await takeDaily(change, runtime, tenantId, "audit.refusals", row.times))
+    if (await takeDaily(change, runtime, tenantId, limitOf(row.action), row.times))
       auditSum(change, tenantId, row);
   const keys = (of: readonly Repeats[]) => [tenantId, of.map(({ key }) => key)];
   await change.execute(

@@ -1,9 +1,10 @@
 // Signing in and out, and what a token is worth at this moment.
 import { anyone, onlyServices, signedIn } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
-import { nullable } from "../shared/params/modifiers.ts";
+import { inHeader, nullable, optional } from "../shared/params/modifiers.ts";
 import { object } from "../shared/params/results.ts";
-import { email, flag, id, integer, listOf, oneOf, secretText, text } from "../shared/params/rules.ts";
+import { flag, id, integer, listOf, oneOf, secretText, text } from "../shared/params/rules.ts";
+import { deviceHint } from "../shared/device-hint.ts";
 import { roles } from "../shared/roles.ts";
 
 const holder = object({
@@ -26,6 +27,7 @@ export const authContract = {
       password: secretText({ max: 1024 }),
       subdomain: text({ max: 200, trim: true }),
     },
+    header: deviceHint,
     result: object(
       {
         access_token: text(),
@@ -36,6 +38,12 @@ export const authContract = {
       },
       { name: "LoginResult" },
     ),
+    answerHeaders: {
+      device_id: inHeader(
+        text({ description: "Keep it for this account, and send it with the next sign-in." }),
+        "X-Device-Id",
+      ),
+    },
   },
   "auth.logout": {
     summary: "Ends the session of the token that is used.",
@@ -58,11 +66,32 @@ export const authContract = {
     body: { session_ids: listOf(text({ max: 36 }), { max: 100 }) },
     result: listOf(holder),
   },
+  "auth.recognise": {
+    summary:
+      "Whether an account knows where this call comes from, and under which names its wishes are counted.",
+    audits: "auth.recognise",
+    access: onlyServices("accounts"),
+    body: { subdomain: text(), email: text(), device_id: optional(text()) },
+    result: object({ known: flag(), account: text(), origin: text(), address: text() }),
+  },
+  "auth.check_password": {
+    summary: "Whether this is the account's password; counts nothing, so only for whoever may not guess.",
+    audits: "auth.check_password",
+    access: onlyServices("accounts", "users"),
+    body: { tenant_id: id(), user_id: id(), password: secretText({ max: 1024 }) },
+    result: object({ is_right: flag() }),
+  },
+  "auth.remember_origin": {
+    summary: "Lets an account know the address of this call as one of its own.",
+    audits: "auth.remember_origin",
+    access: onlyServices("accounts"),
+    body: { tenant_id: id(), user_id: id() },
+  },
   "auth.clear_lockout": {
     summary: "Forgets the failed sign-ins of an account.",
     audits: "auth.clear_lockout",
     access: onlyServices("users", "accounts"),
-    body: { tenant_id: id(), email: email() },
+    body: { tenant_id: id(), user_id: id() },
   },
 } as const satisfies Contract;
 

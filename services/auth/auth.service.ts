@@ -1,5 +1,5 @@
 // Signing in and out, and what a token is worth at this moment.
-// Owns sessions and the counts of failed sign-ins. A session lives from sign-in to its expiry, sign-out, or the moment
+// Owns sessions, the counts of failed sign-ins, and what accounts know of where they signed in from. A session lives from sign-in to its expiry, sign-out, or the moment
 // its user or tenant is blocked, changed in role, given a new password, deactivated or deleted.
 // Promises: a token is judged by the database's present state at every request, so a revocation counts from the next
 // request on at every gateway; password work is bounded and off the event loop.
@@ -9,22 +9,27 @@ import { database } from "../../mixins/database.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { type Call, implement, listen, runtimeOf } from "../shared/bus.ts";
 import type { Change } from "../shared/database/change.ts";
-import { platform } from "../shared/database/scope.ts";
 import { sessionEnded, Unauthorized } from "../shared/errors.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { addressKey, RateLimit } from "../shared/rate-limits.ts";
 import type { Holder } from "../shared/session-check.ts";
 import { AccessTokens } from "./access-token.ts";
-import { AccountQueue } from "./attempts.ts";
+import { AttemptQueue } from "./attempts.ts";
 import { authContract } from "./auth.contract.ts";
+import { checkPassword } from "./check-password.ts";
+import { DeviceHints } from "./device-hints.ts";
 import { login } from "./login.ts";
+import { clearLockout, recognise, rememberOrigin } from "./recognise.ts";
 import { type LiveSession, SessionReader } from "./session-reader.ts";
+import { Slots } from "./slots.ts";
 import { dropDeadSessions, sweepSessions } from "./sweep-sessions.ts";
 
 const partsOf = perRuntime(({ config, secrets, database: db }) => ({
   tokens: new AccessTokens(secrets.jwt, config.jwtPreviousSecrets, config.accessTokenTtlSeconds),
   sessions: new SessionReader(db),
-  attempts: new AccountQueue(),
+  attempts: new AttemptQueue(),
+  hints: new DeviceHints(secrets.jwt, config.jwtPreviousSecrets),
+  slots: new Slots(secrets.jwt),
   perAddress: new RateLimit(db, "login", config.loginPerMinute, 60),
 }));
 
@@ -60,14 +65,6 @@ async function logout(call: Call<unknown>): Promise<void> {
   await call.db.change({ tenantId }, call.caller, end, { evenIfSignedOut: true });
 }
 
-async function clearLockout(call: Call<{ tenant_id: number; email: string }>): Promise<void> {
-  const { tenant_id: tenantId, email } = call.params;
-  await call.db.write(platform, call.caller, {
-    text: "delete from lockouts where tenant_id = $1 and email = lower($2)",
-    values: [tenantId, email],
-  });
-}
-
 const auth: ServiceSchema = {
   name: "auth",
   mixins: [
@@ -76,13 +73,16 @@ const auth: ServiceSchema = {
   ],
   actions: implement(authContract, {
     "auth.login": async (call) => {
-      const { tokens, attempts, perAddress } = partsOf(call.runtime);
-      await perAddress.take(addressKey(call.caller.facts.ip));
-      return login(call, tokens, attempts);
+      const parts = partsOf(call.runtime);
+      await parts.perAddress.take(addressKey(call.caller.facts.ip));
+      return login(call, parts);
     },
     "auth.logout": logout,
     "auth.authenticate": authenticate,
     "auth.live_sessions": liveSessions,
+    "auth.recognise": (call) => recognise(call, partsOf(call.runtime)),
+    "auth.check_password": checkPassword,
+    "auth.remember_origin": rememberOrigin,
     "auth.clear_lockout": clearLockout,
   }),
   events: listen({ "users.sessions_ended": dropDeadSessions }),

@@ -1,48 +1,80 @@
-// Signing in. Unknown tenant, unknown e-mail, wrong password and lock-out are one answer after the same work; what
-// else is wrong with an account is told only to who knows its password.
+// Signing in. Unknown tenant, unknown e-mail, wrong password and every bound on guesses are one answer after the same work;
+// what else is wrong with an account is told only to who knows its password.
 import { randomUUID } from "node:crypto";
-import type { Call } from "../shared/bus.ts";
+import type { Call, ResultOf } from "../shared/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Forbidden, type ServiceError, Unauthorized } from "../shared/errors.ts";
-import { isLocked } from "../shared/lockout.rules.ts";
-import type { ValueOf } from "../shared/params/types.ts";
+import type { ParamsOf } from "../shared/params/types.ts";
 import { dummyHash } from "../shared/passwords/phc.ts";
+import { addressKey } from "../shared/rate-limits.ts";
 import type { AccessTokens } from "./access-token.ts";
-import type { AccountQueue } from "./attempts.ts";
+import type { AttemptQueue } from "./attempts.ts";
 import type { authContract } from "./auth.contract.ts";
-import {
-  type Account,
-  countFailure,
-  forgetFailures,
-  readSignIn,
-  type SignInFacts,
-} from "./sign-in-account.ts";
+import type { DeviceHints } from "./device-hints.ts";
+import { devicePrefix } from "./guesses.rules.ts";
+import { openingEntry, openingStatement } from "./open-session.ts";
+import { renewHashLater } from "./renew-hash.ts";
+import { settleSignIn, type Trial, type Verdict } from "./settle-sign-in.ts";
+import { type Account, accountKey, ghostKey, readSignIn, type SignInFacts } from "./sign-in-account.ts";
+import { addressSlot, type Slots } from "./slots.ts";
 
-type Params = { email: string; password: string; subdomain: string };
-export type LoginResult = ValueOf<(typeof authContract)["auth.login"]["result"]>;
+type Contract = (typeof authContract)["auth.login"];
+type Params = ParamsOf<Contract>;
+export type LoginResult = ResultOf<Contract>;
 
-export function login(call: Call<Params>, tokens: AccessTokens, queue: AccountQueue): Promise<LoginResult> {
-  const subdomain = call.params.subdomain.toLowerCase();
-  const email = call.params.email.toLowerCase();
-  return queue.run(`${subdomain}\n${email}`, async () => {
-    const facts = await readSignIn(call.db, subdomain, call.params.email);
+export interface LoginParts {
+  tokens: AccessTokens;
+  attempts: AttemptQueue;
+  hints: DeviceHints;
+  slots: Slots;
+}
+
+/** A day's failures of an address with accounts that do not know it, for each sign-in a minute that it has. */
+const failuresPerRate = 20;
+
+export function login(call: Call<Params>, parts: LoginParts): Promise<LoginResult> {
+  const { email, subdomain: given } = call.params;
+  const subdomain = given.toLowerCase();
+  const address = addressKey(call.caller.facts.ip);
+  return parts.attempts.run(`${subdomain}\n${email.toLowerCase()}\n${address}`, async () => {
+    const ghost = ghostKey(parts.slots, { subdomain, email: email.toLowerCase() });
+    const facts = await readSignIn(call.db, { subdomain, email }, address, ghost);
     const { account } = facts;
-    const locked = isLocked(facts.lockout ?? undefined, facts.nowMs);
-    const right = await call.runtime.hasher.verify(
-      account?.password_hash ?? dummyHash(),
-      call.params.password,
-    );
-    if (account === undefined || locked || !right) {
-      const reason = locked ? "locked_out" : account === undefined ? "unknown_account" : "wrong_password";
-      await recordRefusal(call, facts, reason, !locked);
+    const owner = { tenantId: facts.tenantId, userId: account?.user_id ?? 0 };
+    const device = parts.hints.deviceOf(call.params.device_id, owner, facts.nowMs);
+    const hash = account?.password_hash ?? dummyHash();
+    const isRight = await call.runtime.hasher.verify(hash, call.params.password);
+    const refusal = account === undefined || !isRight ? undefined : refusalOf(account);
+    const verdict = verdictOf(call, facts, isRight, refusal);
+    const trial: Trial = {
+      verdict,
+      counts: {
+        tenantId: facts.tenantId,
+        account: account === undefined ? ghost : accountKey(account.user_id),
+        platformId: facts.platformId,
+        addressSlot: addressSlot(parts.slots, address),
+      },
+      userId: account?.user_id,
+      origin: device === undefined ? address : `${devicePrefix}${device}`,
+      known: device !== undefined || facts.addressSeen !== "never",
+      address,
+      addressMax: call.runtime.config.loginPerMinute * failuresPerRate,
+    };
+    const reason = await openOrSettle(call, facts, trial);
+    if (refusal !== undefined && reason === refusal.type) throw refusal;
+    if (reason !== undefined || verdict.is !== "right")
       throw new Unauthorized("invalid_credentials", "Incorrect e-mail, password or subdomain");
-    }
-    const refusal = refusalOf(account);
-    if (refusal !== undefined) {
-      await recordRefusal(call, facts, refusal.type, false);
-      throw refusal;
-    }
-    return openSession(call, facts, account, tokens);
+    const { opening } = verdict;
+    renewHashLater(call, opening, call.params.password);
+    const { role, user_id: userId } = opening.account;
+    return {
+      access_token: parts.tokens.sign({ ...owner, userId, role, sessionId: opening.sessionId }),
+      token_type: "bearer",
+      tenant_id: facts.tenantId,
+      role,
+      demo_mode: call.runtime.config.demoMode,
+      device_id: parts.hints.issue(owner, facts.nowMs, device),
+    };
   });
 }
 
@@ -55,58 +87,33 @@ function refusalOf(account: Account): ServiceError | undefined {
   return undefined;
 }
 
-async function recordRefusal(
-  call: Call<Params>,
-  facts: SignInFacts,
-  reason: string,
-  counts: boolean,
-): Promise<void> {
-  await call.db.change(platform, call.caller, async (change) => {
-    if (counts) await countFailure(change, facts.tenantId, facts.lockoutKey);
-    change.audit({
-      tenantId: facts.tenantId,
-      action: "auth.login",
-      outcome: "denied",
-      // Not the e-mail that was typed: people type passwords there.
-      ...(facts.account === undefined ? {} : { target: { type: "user", id: facts.account.user_id } }),
-      changes: { reason },
-    });
-  });
+function verdictOf(
+  { runtime: { config } }: Call<Params>,
+  { tenantId, account }: SignInFacts,
+  isRight: boolean,
+  refusal: ServiceError | undefined,
+): Verdict {
+  if (account === undefined) return { is: "wrong", reason: "unknown_account" };
+  if (!isRight) return { is: "wrong", reason: "wrong_password" };
+  if (refusal !== undefined) return { is: "refused", reason: refusal.type };
+  const ttlSeconds = config.accessTokenTtlSeconds;
+  return { is: "right", opening: { sessionId: randomUUID(), tenantId, account, ttlSeconds } };
 }
 
-async function openSession(
+/**
+ * Where nothing is held against the account, and it signed in from this address today, there is nothing to decide or to
+ * remember, so the session opens by one statement. Guesses of one address come one at a time in each process, so this
+ * lets through no more of them at once than there are processes.
+ */
+async function openOrSettle(
   call: Call<Params>,
-  { tenantId, lockout, lockoutKey }: SignInFacts,
-  account: Account,
-  tokens: AccessTokens,
-): Promise<LoginResult> {
-  const sessionId = randomUUID();
-  const { config } = call.runtime;
-  const { ip, userAgent } = call.caller.facts;
-  const opening = {
-    name: "auth.open_session",
-    text: `insert into sessions (id, tenant_id, user_id, user_epoch, tenant_epoch, ip, user_agent, expires_at)
-      values ($1, $2, $3, $4, $5, $6, $7, now() + make_interval(secs => $8))`,
-    values: [
-      sessionId,
-      tenantId,
-      account.user_id,
-      account.user_epoch,
-      account.tenant_epoch,
-      ip,
-      userAgent,
-      config.accessTokenTtlSeconds,
-    ],
-  };
-  const target = { type: "user", id: account.user_id };
-  const facts = { tenantId, action: "auth.login", target, userId: account.user_id };
-  await call.db.changeOnce(platform, call.caller, opening, facts);
-  if (lockout !== null) await forgetFailures(call.db, tenantId, lockoutKey);
-  return {
-    access_token: tokens.sign({ userId: account.user_id, tenantId, role: account.role, sessionId }),
-    token_type: "bearer",
-    tenant_id: tenantId,
-    role: account.role,
-    demo_mode: config.demoMode,
-  };
+  facts: SignInFacts,
+  trial: Trial,
+): Promise<string | undefined> {
+  const { verdict } = trial;
+  if (verdict.is !== "right" || facts.isCounted || facts.addressSeen !== "today")
+    return settleSignIn(call, trial);
+  const statement = openingStatement(verdict.opening, call.caller);
+  await call.db.changeOnce(platform, call.caller, statement, openingEntry(verdict.opening));
+  return undefined;
 }

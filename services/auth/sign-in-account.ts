@@ -1,11 +1,9 @@
 // What a sign-in needs to know, in one statement that costs the same whether tenant and account exist or not. Failed
 // sign-ins of unknown tenants are counted and audited in the platform's books.
-import { Caller } from "../shared/caller.ts";
-import type { Change } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
-import { afterFailure, type LockoutState } from "../shared/lockout.rules.ts";
 import type { Role } from "../shared/roles.ts";
+import type { Slots } from "./slots.ts";
 
 export interface Account {
   user_id: number;
@@ -21,78 +19,72 @@ export interface Account {
 export interface SignInFacts {
   /** The tenant, or the platform's id when there is no such tenant. */
   tenantId: number;
-  /** Under which name failures are counted. */
-  lockoutKey: string;
-  lockout: LockoutState | null;
-  nowMs: number;
+  platformId: number;
   account: Account | undefined;
+  /** Whether anything is held against the account, by whomever. */
+  isCounted: boolean;
+  /** When the account last signed in from this address. */
+  addressSeen: "today" | "before" | "never";
+  nowMs: number;
 }
 
 type Row = {
   tenant_id: number;
-  tenant_known: boolean;
-  email_key: string;
-  lockout: LockoutState | null;
+  platform_id: number;
+  counted: boolean;
+  seen_today: boolean | null;
   now_ms: number;
 } & (Account | { user_id: null });
 
-export function lockoutKeyOf(subdomain: string, email: string, tenantKnown: boolean): string {
-  return tenantKnown ? email : `${subdomain}:${email}`;
+const ghostSlots = 1_024;
+
+/** The name in `lockouts` of an account that does not exist: one of so many per tenant, whatever was typed. */
+export function ghostKey(slots: Slots, { subdomain, email }: Who): string {
+  return `ghost:${slots.of("ghost", `${subdomain}|${email}`, ghostSlots)}`;
 }
 
-/** @param subdomain lower-case; the database lower-cases the e-mail address, as it did when it was stored */
-export async function readSignIn(database: Database, subdomain: string, email: string): Promise<SignInFacts> {
+/** The name in `lockouts` of an account. */
+export const accountKey = (userId: number) => `user:${userId}`;
+
+export interface Who {
+  /** Lower-case. */
+  subdomain: string;
+  /** As it was typed: the database lower-cases it, as it did when it was stored. */
+  email: string;
+}
+
+/**
+ * @param address as `addressKey` has it
+ * @param ghost the name in `lockouts` if there is no such account
+ */
+export async function readSignIn(
+  database: Database,
+  { subdomain, email }: Who,
+  address: string,
+  ghost: string,
+): Promise<SignInFacts> {
   const row = await database.readOne<Row>(platform, {
     name: "auth.sign_in",
-    text: `select coalesce(t.id, p.id) as tenant_id, t.id is not null as tenant_known, lower($2) as email_key,
+    text: `select coalesce(t.id, p.id) as tenant_id, p.id as platform_id,
         a.user_id, a.role, a.password_hash, a.is_active, a.approved, a.email_verified, a.user_epoch, a.tenant_epoch,
-        l.state as lockout, (extract(epoch from now()) * 1000)::float8 as now_ms
+        l.account is not null as counted, o.seen_at > now() - interval '1 day' as seen_today,
+        (extract(epoch from now()) * 1000)::float8 as now_ms
       from tenants p
       left join tenants t on t.subdomain = $1 and t.deleted_at is null and t.is_active
       left join sign_in_accounts a on a.tenant_id = t.id and a.email_key = lower($2)
-      left join lockouts l on l.tenant_id = coalesce(t.id, p.id)
-        and l.email = case when t.id is null then $1 || ':' || lower($2) else lower($2) end
+      left join known_origins o on o.tenant_id = a.tenant_id and o.user_id = a.user_id and o.address = $3
+        and o.seen_at > now() - interval '90 days'
+      left join lockouts l on l.tenant_id = coalesce(t.id, p.id) and l.account = coalesce('user:' || a.user_id, $4)
       where p.subdomain = 'platform' and p.deleted_at is null`,
-    values: [subdomain, email],
+    values: [subdomain, email, address, ghost],
   });
   if (row === undefined) throw new Error("the platform tenant is missing");
   return {
     tenantId: row.tenant_id,
-    lockoutKey: lockoutKeyOf(subdomain, row.email_key, row.tenant_known),
-    lockout: row.lockout,
-    nowMs: row.now_ms,
+    platformId: row.platform_id,
     account: row.user_id === null ? undefined : row,
+    isCounted: row.counted,
+    addressSeen: row.seen_today === null ? "never" : row.seen_today ? "today" : "before",
+    nowMs: row.now_ms,
   };
-}
-
-/** Counts a failure under the row's lock, so that replicas that fail at once both count. */
-export async function countFailure(change: Change, tenantId: number, lockoutKey: string): Promise<void> {
-  const key = [tenantId, lockoutKey];
-  await change.execute(
-    "insert into lockouts (tenant_id, email, state) values ($1, $2, 'null') on conflict do nothing",
-    key,
-  );
-  const [row] = await change.execute<{ state: LockoutState | null; now_ms: number }>(
-    `select state, (extract(epoch from clock_timestamp()) * 1000)::float8 as now_ms from lockouts
-       where tenant_id = $1 and email = $2 for update`,
-    key,
-  );
-  const next = afterFailure(row?.state ?? undefined, row?.now_ms ?? 0);
-  await change.execute(
-    "update lockouts set state = $1, updated_at = now() where tenant_id = $2 and email = $3",
-    [JSON.stringify(next), ...key],
-  );
-}
-
-/** After the right password. */
-export async function forgetFailures(
-  database: Database,
-  tenantId: number,
-  lockoutKey: string,
-): Promise<void> {
-  await database.write(platform, Caller.system("auth"), {
-    name: "auth.forget_failures",
-    text: "delete from lockouts where tenant_id = $1 and email = $2",
-    values: [tenantId, lockoutKey],
-  });
 }

@@ -1,5 +1,5 @@
 // What signing in leaves behind dies here: ended and expired sessions, counts of failures nobody adds to any more,
-// rate counters whose window is over, and expired mail tokens. In batches, so that no statement locks for long.
+// addresses that were long not seen, rate counters whose window is over, and expired mail tokens. In batches, so that no statement locks for long.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Runtime } from "../shared/runtime.ts";
@@ -11,8 +11,12 @@ const sweeps = [
   `delete from sessions where id in (select id from sessions
      where expires_at < now() - interval '1 day' limit ${batch})`,
   `delete from sessions where id in (select id from sessions where ended_at < now() - interval '1 day' limit ${batch})`,
-  `delete from lockouts where (tenant_id, email) in (select tenant_id, email from lockouts
-     where updated_at < now() - interval '1 day' limit ${batch})`,
+  // A failure counts for a day and an hour at most.
+  `delete from lockouts where (tenant_id, account) in (select tenant_id, account from lockouts
+     where updated_at < now() - interval '2 days' limit ${batch}) and updated_at < now() - interval '2 days'`,
+  `delete from known_origins where (tenant_id, user_id, address) in (select tenant_id, user_id, address
+     from known_origins where seen_at < now() - interval '90 days' limit ${batch})
+     and seen_at < now() - interval '90 days'`,
   `delete from mail_tokens where token_hash in (select token_hash from mail_tokens where expires_at < now() limit ${batch})`,
   `delete from rate_limits where key in (select key from rate_limits
      where expire < extract(epoch from now()) * 1000 - 60000 limit ${batch})`,

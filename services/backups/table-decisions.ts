@@ -36,6 +36,16 @@ export const tableDecisions = {
   sessions: { full: "left out", tenant: "kept", why: "A session that ended stays ended." },
   mail_tokens: { full: "left out", tenant: "kept", why: "A token that was used or voided stays so." },
   lockouts: { full: "left out", tenant: "kept", why: "Guesses that were counted stay counted." },
+  known_origins: {
+    full: "left out",
+    tenant: "kept",
+    why: "Where an account signed in from is learned anew by signing in.",
+  },
+  registrations: {
+    full: "left out",
+    tenant: "kept",
+    why: "Whoever has not verified the address yet registers again, or asks for a mail.",
+  },
   rate_limits: { full: "left out", tenant: "kept", why: "Counts of the last minute." },
   audit_heads: { full: "copied", tenant: "kept", why: "The log is never rolled back." },
   audit_entries: { full: "copied", tenant: "kept", why: "The log is never rolled back." },

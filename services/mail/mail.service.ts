@@ -3,7 +3,7 @@
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { jobs } from "../../mixins/jobs.ts";
-import { callAs, implement } from "../shared/bus.ts";
+import { type Actions, callAs, implement } from "../shared/bus.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import type { Letter } from "./letter.ts";
@@ -25,22 +25,42 @@ interface Addressee {
   tenant_name: string;
 }
 
-const writers = {
-  verify_email: templates.verifyEmail,
-  reset_password: templates.resetPassword,
-};
 const notices = {
   password_changed: templates.passwordChanged,
   account_approved: templates.accountApproved,
 };
 
-function tokenMail(kind: keyof typeof writers) {
+type Minted = NonNullable<Actions["accounts.mint_mail_token"]["result"]>;
+
+/** What a wish for a mail left in the queue. Without a turn nothing is sent: the job is there for its time alone. */
+interface Wish {
+  subdomain: string;
+  email: string;
+  turn?: "known" | "stranger" | "none";
+  request?: string;
+}
+
+function tokenMail(
+  kind: "verify_email" | "reset_password",
+  write: (site: templates.Site, minted: Minted) => Letter,
+) {
   return async function (this: MailService, payload: unknown): Promise<void> {
-    const { subdomain, email } = payload as { subdomain: string; email: string };
-    const minted = await callAs(this.broker, "mail", "accounts.mint_mail_token", { kind, subdomain, email });
+    const { subdomain, email, turn = "stranger", request = "" } = payload as Wish;
+    if (turn === "none") return;
+    const wish = { kind, subdomain, email, turn, request };
+    const minted = await callAs(this.broker, "mail", "accounts.mint_mail_token", wish);
     if (minted === null) return;
-    await post(this, minted, writers[kind](siteOf(this), recipientOf(minted), minted.token));
+    await post(this, minted, write(siteOf(this), minted));
   };
+}
+
+const writeReset = (site: templates.Site, { token, ...to }: Minted) =>
+  templates.resetPassword(site, recipientOf(to), token);
+
+function writeVerification(site: templates.Site, { registration, token, ...to }: Minted): Letter {
+  if (registration === null) return templates.verifyEmail(site, recipientOf(to), token);
+  const { registered_at: registeredAt, ...rest } = registration;
+  return templates.verifyEmail(site, recipientOf(to), token, { ...rest, registeredAt });
 }
 
 function notice(kind: keyof typeof notices) {
@@ -104,8 +124,8 @@ const mail: ServiceSchema<object, object, object, MailService> = {
     database(),
     jobs<MailService>({
       tasks: {
-        "mail.verify_email": tokenMail("verify_email"),
-        "mail.reset_password": tokenMail("reset_password"),
+        "mail.verify_email": tokenMail("verify_email", writeVerification),
+        "mail.reset_password": tokenMail("reset_password", writeReset),
         "mail.password_changed": notice("password_changed"),
         "mail.account_approved": notice("account_approved"),
         "mail.webhook_disabled": webhookDisabled,

@@ -1,5 +1,6 @@
 /** From `SMTP_URL` to nodemailer's options: encryption is demanded unless the server is on this machine. */
 import type { SMTPPoolOptions } from "nodemailer";
+import { isLoopback } from "../shared/loopback.ts";
 
 export interface MailTimeouts {
   readonly connectMs: number;
@@ -47,8 +48,4 @@ export function smtpOptions(smtpUrl: string, timeouts = defaultTimeouts): SMTPPo
     idleTimeout: 30_000,
     maxResponseSize: 65_536,
   };
-}
-
-function isLoopback(host: string): boolean {
-  return host === "::1" || /^(?:.+\.)?localhost$/.test(host) || /^127(?:\.\d{1,3}){3}$/.test(host);
 }

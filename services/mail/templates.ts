@@ -17,21 +17,52 @@ export interface Recipient {
   readonly tenantName: string;
 }
 
-/** Valid for 24 hours, as the token is. */
-export function verifyEmail(site: Site, recipient: Recipient, token: string): Letter {
+/** What was registered, and from where. */
+export interface Registered {
+  readonly role: string;
+  readonly department: string | null;
+  /** ISO 8601 in UTC. */
+  readonly registeredAt: string;
+  readonly ip: string | null;
+}
+
+/**
+ * Valid for 24 hours, as the token is. It may reach somebody who has registered nothing: so it says what was registered, and
+ * neither its page nor the call it shows lets the registration's password count for who does not know it.
+ */
+export function verifyEmail(
+  site: Site,
+  recipient: Recipient,
+  token: string,
+  registered?: Registered,
+): Letter {
   const query = `?token=${encodeURIComponent(token)}`;
+  const body = JSON.stringify({ password: "..." });
   return letter(
     `Confirm your e-mail address for ${site.operator}`,
     [
       greeting(recipient),
-      `An account at ${tenant(recipient)} was opened with this e-mail address. Please confirm that it is yours:`,
+      `An account at ${tenant(recipient)} was registered with this e-mail address.`,
+      ...(registered === undefined ? [] : [{ code: describe(recipient, registered) }]),
+      "If it was you, confirm it here, with the password that you chose:",
       { link: `${site.publicUrl}/verify-email${query}`, label: "Confirm the e-mail address" },
+      "If it was not you, do not confirm it, and ignore this mail: the account then stays closed. If you want an account here, the same page lets you choose a password of your own, and the one that was chosen is void.",
       "Or through the programming interface:",
-      { code: `POST ${site.publicUrl}/api/auth/verify-email${query}` },
-      "The link is valid for 24 hours and can be used once. If you did not open an account, ignore this mail.",
+      { code: `POST ${site.publicUrl}/api/auth/verify-email${query}\n${body}` },
+      "The link is valid for 24 hours and can be used once. A newer one takes its place.",
     ],
     site.operator,
   );
+}
+
+function describe({ fullName }: Recipient, { role, department, registeredAt, ip }: Registered): string {
+  return [
+    `Name: ${plainName.test(fullName) ? fullName : "one that this mail does not repeat"}`,
+    `Role: ${oneLine(role)}`,
+    `Department: ${department === null ? "none" : oneLine(department)}`,
+    `When: ${registeredAt.slice(0, 16).replace("T", " ")} UTC`,
+    `From the address: ${ip === null ? "unknown" : oneLine(ip)}`,
+  ].join("\n");
 }
 
 /** Valid for 1 hour, as the token is. */

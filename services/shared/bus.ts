@@ -8,7 +8,7 @@ import { Caller } from "./caller.ts";
 import type { Database } from "./database/database.ts";
 import { Forbidden, Invalid, NotFound } from "./errors.ts";
 import { compileParams } from "./params/compile.ts";
-import type { AnyRule, InputOf, ParamsOf, Places, ValueOf } from "./params/types.ts";
+import type { AnyRule, Fields, FieldValues, InputOf, ParamsOf, Places, ValueOf } from "./params/types.ts";
 import type { RawBody } from "./raw-body.ts";
 import type { Runtime } from "./runtime.ts";
 
@@ -19,6 +19,10 @@ export interface ActionContract extends Places {
   /** One sentence for the API's documentation. */
   readonly summary: string;
   readonly result?: AnyRule;
+  /** What of the answer travels in headers, beside the result's own fields; each a text `inHeader`. */
+  readonly answerHeaders?: Fields;
+  /** Set: the body may be left out, and then all its fields are absent. */
+  readonly bodyOptional?: true;
   /** How many requests of the caller's rate a call counts for; 1 unless it is stated. */
   readonly weight?: number;
   /** Set: the action takes the body as it was sent, for who signs bytes. See raw-body.ts. */
@@ -37,7 +41,8 @@ export interface Actions {}
 export interface Events {}
 
 /** An action without a declared result answers nothing (204). */
-export type ResultOf<A> = A extends { result: infer R } ? ValueOf<R> : void;
+export type ResultOf<A> = (A extends { result: infer R } ? ValueOf<R> : void) &
+  (A extends { answerHeaders: infer H } ? FieldValues<H> : unknown);
 
 /** What a contract adds to `Actions`: name → input, params, result. */
 export type ActionsOf<C extends Contract> = {

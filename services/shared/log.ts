@@ -13,6 +13,7 @@ const secretFields = [
   "new_password",
   "token",
   "access_token",
+  "device_id",
   "secret",
   "authorization",
   "new_key",

@@ -1,4 +1,4 @@
-// Rates per client address, counted in PostgreSQL so that all nodes share them. While the database is away each node
+// Rates, counted in PostgreSQL so that all nodes share them. While the database is away each node
 // counts alone: a limiter that fails open would be an invitation.
 import { isIPv6 } from "node:net";
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from "rate-limiter-flexible";
@@ -27,13 +27,34 @@ export class RateLimit {
 
   /** @throws TooManyRequests with the seconds until the window ends */
   async take(key: string): Promise<void> {
+    const refusal = await this.#consume(key);
+    if (refusal !== undefined) throw tooMany(refusal);
+  }
+
+  /** @returns whether there was one left; nobody is told */
+  async spend(key: string): Promise<boolean> {
+    return (await this.#consume(key)) === undefined;
+  }
+
+  /** Takes nothing. @throws TooManyRequests when nothing is left */
+  async refuseIfSpent(key: string): Promise<void> {
+    const used = await this.#limiter.get(key);
+    if (used !== null && used.remainingPoints <= 0) throw tooMany(used);
+  }
+
+  async #consume(key: string): Promise<RateLimiterRes | undefined> {
     try {
       await this.#limiter.consume(key);
+      return undefined;
     } catch (refusal) {
       if (!(refusal instanceof RateLimiterRes)) throw refusal;
-      throw new TooManyRequests(Math.max(1, Math.ceil(refusal.msBeforeNext / 1000)));
+      return refusal;
     }
   }
+}
+
+function tooMany({ msBeforeNext }: RateLimiterRes): TooManyRequests {
+  return new TooManyRequests(Math.max(1, Math.ceil(msBeforeNext / 1000)));
 }
 
 /** One key per client: a whole /64 in IPv6, as one subscriber holds that many addresses. */

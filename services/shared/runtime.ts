@@ -18,6 +18,8 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from "./embedded/postgre
 import { loadOrCreateSecrets, nextBootName, readSecret } from "./embedded/secrets.ts";
 import { StartError } from "./embedded/start-error.ts";
 import { ProcessMetrics } from "./process-metrics.ts";
+import { type DemoPasswords, demoPasswords, demoSecret } from "./demo-passwords.ts";
+import { needsOwnPassword } from "./settings/accounts.ts";
 import { PasswordHasher } from "./passwords/password-hasher.ts";
 import { KeyCache } from "./sealing/key-cache.ts";
 import { Secrets, secretsToGenerate } from "./secrets.ts";
@@ -37,6 +39,7 @@ export class Runtime {
   /** Tenants' keys, for the services that seal. */
   readonly keys: KeyCache;
   #secrets: Secrets | undefined;
+  #demoPasswords: DemoPasswords | undefined;
   #database: Database | undefined;
   #closing: (() => Promise<void>)[] = [];
   #closed: Promise<void> | undefined;
@@ -53,6 +56,11 @@ export class Runtime {
   get secrets(): Secrets {
     if (this.#secrets === undefined) throw new Error("the runtime is not open yet");
     return this.#secrets;
+  }
+
+  get demoPasswords(): DemoPasswords {
+    if (this.#demoPasswords === undefined) throw new Error("the runtime is not open yet");
+    return this.#demoPasswords;
   }
 
   get database(): Database {
@@ -82,11 +90,13 @@ export class Runtime {
     const { config } = this;
     const embedded =
       entities !== undefined && config.databaseUrl === undefined && config.databaseAppUrl === undefined;
-    const names = secretsToGenerate(config, embedded);
+    const names = [...secretsToGenerate(config, embedded), ...(needsOwnPassword(config) ? [demoSecret] : [])];
     const directory = names.length > 0 ? await this.#own(openDataDirectory(config.dataDir)) : undefined;
     const kept = directory === undefined ? {} : await loadOrCreateSecrets(directory.path, names);
     this.#secrets = new Secrets(config, kept);
     setBusKey(this.#secrets.bus);
+    const keptDemo = config.demoMode ? await readSecret(config.dataDir, demoSecret) : undefined;
+    this.#demoPasswords = demoPasswords(config, keptDemo);
     if (entities === undefined) return;
     const url = await this.#prepareDatabase(directory, kept.postgres, onFailure);
     const connected = await connect({ url, poolMax: config.databasePoolMax, entities, statementTimeoutMs });

@@ -1,15 +1,26 @@
 // What people do about their own account without a token: register, verify the e-mail address, reset the password.
 import { anyone, onlyServices } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
-import { nullable, optional } from "../shared/params/modifiers.ts";
-import { object } from "../shared/params/results.ts";
-import { email, flag, id, oneOf, secretText, text } from "../shared/params/rules.ts";
+import { deviceHint } from "../shared/device-hint.ts";
+import { nullable, optional, withDefault } from "../shared/params/modifiers.ts";
+import { object, timestamp } from "../shared/params/results.ts";
+import { email, flag, id, integer, oneOf, secretText, text } from "../shared/params/rules.ts";
 import { roles } from "../shared/roles.ts";
 import { profileShape } from "./users.contract.ts";
 
 const subdomain = text({ min: 1, max: 63, trim: true });
 const detail = object({ detail: text() }, { name: "Detail" });
 const verification = object({ detail: text(), email_verified: flag() }, { name: "VerificationResult" });
+
+/** What was registered, for the mail that asks whether it was the reader; null when nothing waits to be verified. */
+const registration = nullable(
+  object({
+    role: text(),
+    department: nullable(text()),
+    registered_at: timestamp(),
+    ip: nullable(text()),
+  }),
+);
 
 export const mailKinds = ["verify_email", "reset_password"] as const;
 
@@ -29,10 +40,18 @@ export const accountsContract = {
     result: profileShape,
   },
   "accounts.verify_email": {
-    summary: "Verifies an e-mail address by the token from the mail.",
+    summary:
+      "Verifies an e-mail address by the token from the mail. The registration's password is void unless it is given, or the call comes from where the registration came from.",
     audits: "user.verify_email",
     access: anyone,
     query: { token: text({ max: 200 }) },
+    bodyOptional: true,
+    body: {
+      password: optional(secretText({ max: 1024, description: "The password of the registration." })),
+      new_password: optional(
+        secretText({ min: 8, max: 128, description: "Takes the place of the registration's password." }),
+      ),
+    },
     result: verification,
   },
   "accounts.resend_verification": {
@@ -40,6 +59,7 @@ export const accountsContract = {
     audits: "user.resend_verification",
     access: anyone,
     body: { email: email(), subdomain },
+    header: deviceHint,
     result: verification,
   },
   "accounts.request_reset": {
@@ -47,6 +67,7 @@ export const accountsContract = {
     audits: "user.request_reset",
     access: anyone,
     body: { email: email(), subdomain },
+    header: deviceHint,
     result: detail,
   },
   "accounts.reset_password": {
@@ -56,12 +77,31 @@ export const accountsContract = {
     body: { token: text({ max: 200 }), new_password: secretText({ min: 8, max: 128 }) },
     result: detail,
   },
+  "accounts.renew_hash": {
+    summary: "Takes a dearer hash of the same password.",
+    audits: "user.renew_hash",
+    access: onlyServices("auth"),
+    body: {
+      tenant_id: id(),
+      user_id: id(),
+      user_epoch: integer(),
+      new_hash: secretText({ max: 1024 }),
+    },
+  },
   "accounts.mint_mail_token": {
     summary: "Makes the token for a mail that is about to be sent; null when there is nobody to send it to.",
     audits: "user.mint_mail_token",
     access: onlyServices("mail"),
-    body: { kind: oneOf(mailKinds), subdomain, email: email() },
-    result: nullable(object({ token: text(), to: text(), full_name: text(), tenant_name: text() })),
+    body: {
+      kind: oneOf(mailKinds),
+      subdomain,
+      email: email(),
+      turn: withDefault(oneOf(["known", "stranger"]), "stranger"),
+      request: withDefault(text({ max: 64 }), ""),
+    },
+    result: nullable(
+      object({ token: text(), to: text(), full_name: text(), tenant_name: text(), registration }),
+    ),
   },
   "accounts.recipient": {
     summary: "Whom a mail about an account goes to; null when the account is gone.",

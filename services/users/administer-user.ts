@@ -10,6 +10,7 @@ import { mapViolations } from "../shared/failures.ts";
 import { ownTenant, reachOf } from "../shared/reach.ts";
 import { isHigher, type Role } from "../shared/roles.ts";
 import { userViolations } from "./create-user.ts";
+import { settleRegistration } from "./registration.ts";
 import { toUser, UserEntity, type UserRow } from "./user.entity.ts";
 import type { User } from "./users.contract.ts";
 import {
@@ -73,6 +74,7 @@ export async function setBlocked(call: OfUser, blocked: boolean): Promise<User> 
     applyBlock(held.user, blocked);
     const verb = blocked ? "block" : "unblock";
     const { tenantId } = held.user;
+    await settleRegistration(change, tenantId, held.user.id);
     change.audit({
       tenantId,
       action: `user.${verb}`,
@@ -84,7 +86,7 @@ export async function setBlocked(call: OfUser, blocked: boolean): Promise<User> 
     return held.user;
   });
   if (blocked) tellSessionsEnded(call, user);
-  else await call.bus("auth.clear_lockout", { tenant_id: user.tenantId, email: user.email });
+  else await call.bus("auth.clear_lockout", { tenant_id: user.tenantId, user_id: user.id });
   return toUser(user);
 }
 
@@ -110,6 +112,7 @@ export async function changeRole(call: Call<{ user_id: number; role: Role }>): P
     held.user.updatedAt = now();
     if (!mayHeadDepartment(role)) await leaveHeadship(change, held.user);
     const { tenantId } = held.user;
+    await settleRegistration(change, tenantId, held.user.id);
     change.audit({
       tenantId,
       action: "user.set_role",

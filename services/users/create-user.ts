@@ -2,7 +2,6 @@
 import { roleOf } from "../shared/access.ts";
 import type { Call } from "../shared/bus.ts";
 import type { Change } from "../shared/database/change.ts";
-import { platform } from "../shared/database/scope.ts";
 import { Conflict, Forbidden, Invalid } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
 import { passwordFault } from "../shared/passwords/password-policy.ts";
@@ -34,7 +33,12 @@ export const userViolations = {
 };
 
 /** The row, its audit entry and its event, all within the caller's transaction. */
-export async function insertUser(change: Change, action: string, user: NewUser): Promise<UserRow> {
+export async function insertUser(
+  change: Change,
+  action: string,
+  user: NewUser,
+  more: Record<string, unknown> = {},
+): Promise<UserRow> {
   const { approved, ...fields } = user;
   const row = change.entities.create(UserEntity, {
     ...fields,
@@ -49,6 +53,7 @@ export async function insertUser(change: Change, action: string, user: NewUser):
     can_see_all_patients: row.canSeeAllPatients,
     is_active: row.isActive,
     email_verified: row.emailVerified,
+    ...more,
   };
   change.audit({ tenantId: row.tenantId, action, target, changes });
   change.tell({ tenantId: row.tenantId, kind: "user.created", payload: { user_id: row.id, role: row.role } });
@@ -95,7 +100,11 @@ export async function createUser(call: Call<Params>): Promise<User> {
 }
 
 /** Approved and verified: whoever typed the address vouches for it. */
-function vouchedFor(params: Omit<Bootstrap, "tenant_id">, tenantId: number, passwordHash: string): NewUser {
+export function vouchedFor(
+  params: Omit<Params, "tenant_id">,
+  tenantId: number,
+  passwordHash: string,
+): NewUser {
   return {
     tenantId,
     email: params.email,
@@ -121,24 +130,4 @@ export function assertGoodPassword(
     tenantName: about.tenant.name,
   });
   if (fault !== undefined) throw Invalid.body(field, fault);
-}
-
-type Bootstrap = ParamsOf<(typeof usersContract)["users.bootstrap"]>;
-
-/** Idempotent: an account with this e-mail address, also a blocked one, is left as it is. */
-export async function bootstrapUser(call: Call<Bootstrap>): Promise<{ id: number; created: boolean }> {
-  const { params } = call;
-  const { tenant_id: tenantId } = params;
-  const find =
-    "select id from users where tenant_id = $1 and lower(email) = lower($2) and deleted_at is null";
-  const found = await call.db.readOne<{ id: number }>(platform, {
-    text: find,
-    values: [tenantId, params.email],
-  });
-  if (found !== undefined) return { id: found.id, created: false };
-  const passwordHash = await call.runtime.hasher.hash(params.password);
-  const row = await call.db.change(platform, call.caller, (change) =>
-    insertUser(change, "user.create", vouchedFor(params, tenantId, passwordHash)),
-  );
-  return { id: row.id, created: true };
 }

@@ -1,13 +1,17 @@
 // Registering with a tenant.
+import { randomUUID } from "node:crypto";
 import type { Call } from "../shared/bus.ts";
-import { Forbidden, NotFound, Unavailable } from "../shared/errors.ts";
+import type { Change } from "../shared/database/change.ts";
+import { Forbidden, NotFound, type ServiceError, Unavailable } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
+import { auditRefusal } from "../shared/limits/audit-refusal.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { registrableRoles } from "../shared/roles.ts";
+import { type Asked, countTaken, limitRegistration, limitRegistrations } from "./account-limits.ts";
 import type { accountsContract } from "./accounts.contract.ts";
-import { limitRegistration } from "./account-limits.ts";
-import { assertGoodPassword, insertUser, tenantFor, userViolations } from "./create-user.ts";
+import { assertGoodPassword, insertUser, type NewUser, tenantFor, userViolations } from "./create-user.ts";
 import { profileStatement, toProfile } from "./read-profile.ts";
+import { recordRegistration, removeUnverified } from "./registration.ts";
 import type { Profile } from "./users.contract.ts";
 
 const platformSubdomain = "platform";
@@ -16,7 +20,7 @@ export async function register(
   call: Call<ParamsOf<(typeof accountsContract)["accounts.register"]>>,
 ): Promise<Profile> {
   const { params } = call;
-  await limitRegistration(call);
+  await limitRegistrations(call);
   const tenant = await call.bus("tenants.find", { subdomain: params.subdomain });
   if (tenant === null || tenant.subdomain === platformSubdomain) throw new NotFound("Tenant");
   if (!registrableRoles.includes(params.role)) {
@@ -28,33 +32,69 @@ export async function register(
     throw new Forbidden("registration_closed", "Registration is closed");
   }
   assertGoodPassword("password", params.password, { ...params, tenant });
-  const passwordHash = await call.runtime.hasher.hash(params.password);
+  const { subdomain } = tenant;
+  const asked = await call.bus("auth.recognise", { subdomain, email: params.email });
+  await limitRegistration(call, tenant.id, asked);
+  const user: NewUser = {
+    tenantId: tenant.id,
+    email: params.email,
+    fullName: params.full_name,
+    role: params.role,
+    departmentId: params.department_id ?? null,
+    canSeeAllPatients: false,
+    passwordHash: await call.runtime.hasher.hash(params.password),
+    approved: tenant.registration === "open",
+    emailVerified: false,
+  };
   const scope = { tenantId: tenant.id };
-  const insert = call.db.change(scope, call.caller, async (change) => {
-    if ((await tenantFor(change, tenant.id)) === undefined) throw new NotFound("Tenant");
-    const row = await insertUser(change, "user.register", {
-      tenantId: tenant.id,
-      email: params.email,
-      fullName: params.full_name,
-      role: params.role,
-      departmentId: params.department_id ?? null,
-      canSeeAllPatients: false,
-      passwordHash,
-      approved: tenant.registration === "open",
-      emailVerified: false,
-    });
-    await change.enqueue("mail.verify_email", { subdomain: tenant.subdomain, email: row.email });
-    return row.id;
-  });
-  const id = await mapViolations(userViolations, insert);
+  const insert = call.db.change(scope, call.caller, (change) =>
+    insertRegistration(call, change, user, subdomain),
+  );
+  const id = await mapViolations(userViolations, insert).catch((error: unknown) =>
+    refuse(call, user, asked, error),
+  );
   const row = await call.db.readOne<Parameters<typeof toProfile>[0]>(scope, profileStatement(tenant.id, id));
   if (row === undefined) throw new Unavailable();
   return toProfile(row);
 }
 
+async function insertRegistration(
+  call: Call<unknown>,
+  change: Change,
+  user: NewUser,
+  subdomain: string,
+): Promise<number> {
+  const { tenantId, email } = user;
+  if ((await tenantFor(change, tenantId)) === undefined) throw new NotFound("Tenant");
+  const replaced = await removeUnverified(change, tenantId, email);
+  const row = await insertUser(
+    change,
+    "user.register",
+    user,
+    replaced === undefined ? {} : { replaces: replaced },
+  );
+  await recordRegistration(change, tenantId, row.id, call.caller.facts.ip);
+  const job = { subdomain, email: row.email, turn: "stranger", request: randomUUID() };
+  await change.enqueue("mail.verify_email", job);
+  return row.id;
+}
+
+/** Who asks for a taken address is told so, a few times a day. */
+async function refuse(
+  call: Call<unknown>,
+  { tenantId }: NewUser,
+  asked: Asked,
+  error: unknown,
+): Promise<never> {
+  // Ours, thrown in this very process a moment ago.
+  if ((error as Partial<ServiceError>).type === "email_taken") await countTaken(call, tenantId, asked);
+  throw error;
+}
+
 /** The gateway records refusals of those who signed in; who registers has not. */
 async function recordRefusal(call: Call<unknown>, tenantId: number, code: string): Promise<void> {
-  await call.db.change({ tenantId }, call.caller, async (change) => {
-    change.audit({ tenantId, action: "user.register", outcome: "denied", changes: { code } });
-  });
+  const facts = { tenantId, action: "user.register", outcome: "denied", changes: { code } } as const;
+  await call.db.change({ tenantId }, call.caller, (change) =>
+    auditRefusal(change, call.runtime, call.caller, { ...facts, byTarget: false }),
+  );
 }

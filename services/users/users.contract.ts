@@ -4,7 +4,7 @@ import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { nullable, optional, withDefault } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
-import { email, flag, id, integer, oneOf, pathId, secretText, text } from "../shared/params/rules.ts";
+import { email, flag, id, integer, listOf, oneOf, pathId, secretText, text } from "../shared/params/rules.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { roles } from "../shared/roles.ts";
 import { pageOf, paging, searching, sorting } from "../shared/wire.ts";
@@ -106,7 +106,7 @@ export const usersContract = {
     ...oneUser,
   },
   "users.bootstrap": {
-    summary: "Makes sure that a user exists (start-up only).",
+    summary: "Makes sure that a user exists, and that no earlier demo password opens it (start-up only).",
     audits: "user.create",
     access: onlyServices("start"),
     body: {
@@ -117,8 +117,9 @@ export const usersContract = {
       role: oneOf(roles),
       department_id: optional(nullable(id())),
       can_see_all_patients: withDefault(flag(), false),
+      instead_of: withDefault(listOf(secretText({ max: 128 }), { max: 3 }), []),
     },
-    result: object({ id: integer(), created: flag() }),
+    result: object({ id: integer(), created: flag(), replaced: flag() }),
   },
 } as const satisfies Contract;
 

@@ -31,28 +31,43 @@ async function rawLogin(body: unknown): Promise<string> {
   return JSON.stringify([response.status, headers, await response.text()]);
 }
 
-/** As if so many wrong passwords had come in the last minute. */
-async function failBefore(email: string, failures: number, tenantId = clinic.id): Promise<void> {
-  const state = { failures, windowStartedAtMs: Date.now() - 60_000, lockedUntilMs: 0, lockSeconds: 0 };
-  await service.database.owner.query("insert into lockouts (tenant_id, email, state) values ($1, $2, $3)", [
-    tenantId,
-    email,
-    JSON.stringify(state),
-  ]);
-}
+/** From where the tests come. */
+const here = "127.0.0.1";
 
-/** Puts the lock (and the window it counts in) into the past. */
-async function waitOutLock(email: string): Promise<void> {
+/** As if so many wrong passwords had come from `origin` in the last minute. */
+async function failBefore(userId: number, failures: number, origin = here): Promise<void> {
+  const hour = Math.floor(Date.now() / 3_600_000);
+  const day = [[hour, failures]];
+  const windowStartedAtMs = Date.now() - 60_000;
+  const count = { origin, failures, windowStartedAtMs, lockedUntilMs: 0, lockSeconds: 0, day };
   await service.database.owner.query(
-    `update lockouts set state = json_build_object('failures', state->'failures',
-       'windowStartedAtMs', state->'windowStartedAtMs', 'lockSeconds', state->'lockSeconds',
-       'lockedUntilMs', (extract(epoch from now()) * 1000)::bigint - 1) where email = $1`,
-    [email],
+    "insert into lockouts (tenant_id, account, state) select tenant_id, $1, $2 from users where id = $3",
+    [`user:${userId}`, JSON.stringify({ strangers: day, origins: [count] }), userId],
   );
 }
-async function lockOf(email: string): Promise<{ failures: number; lockSeconds: number } | undefined> {
-  const { rows } = await service.database.owner.query("select state from lockouts where email = $1", [email]);
+
+const stateOf = async (account: string) => {
+  const { rows } = await service.database.owner.query("select state from lockouts where account = $1", [
+    account,
+  ]);
   return rows[0]?.state;
+};
+/** What is held against an account for failures from here. */
+async function countOf(
+  userId: number,
+): Promise<{ failures: number; lockSeconds: number; lockedUntilMs: number } | undefined> {
+  const state = await stateOf(`user:${userId}`);
+  return state?.origins.find(({ origin }: { origin: string }) => origin === here);
+}
+
+/** Puts the locks (and not the window they count in) into the past. */
+async function waitOutLock(userId: number): Promise<void> {
+  const state = await stateOf(`user:${userId}`);
+  for (const count of state.origins) count.lockedUntilMs = Date.now() - 1;
+  await service.database.owner.query("update lockouts set state = $2 where account = $1", [
+    `user:${userId}`,
+    JSON.stringify(state),
+  ]);
 }
 
 describe("200", () => {
@@ -61,6 +76,7 @@ describe("200", () => {
     const { status, body, headers } = await loginOf(email);
     expect(status).toBe(200);
     expect(Object.keys(body)).toEqual(["access_token", "token_type", "tenant_id", "role", "demo_mode"]);
+    expect(headers.get("x-device-id")).toMatch(/^[\w-]{16}\.\d{10}\.[\w-]{22}$/);
     expect(body).toMatchObject({
       token_type: "bearer",
       tenant_id: clinic.id,
@@ -105,13 +121,19 @@ describe("200", () => {
     expect((await service.database.owner.query(sql, [id])).rows).toEqual([{ sessions: 20 }]);
   });
 
-  it("success forgets earlier failures", async () => {
-    const { email } = await newUser();
-    await failBefore(email, 9);
+  it("success ends what led to a lock, and takes nothing off the day", async () => {
+    const { email, id } = await newUser();
+    await failBefore(id, 9);
     expect((await loginOf(email)).status).toBe(200);
-    expect(await lockOf(email)).toBeUndefined();
+    expect(await countOf(id)).toMatchObject({ failures: 0, day: [[expect.any(Number), 9]] });
     await loginOf(email, "wrong-password");
-    expect(await lockOf(email)).toMatchObject({ failures: 1 });
+    expect(await countOf(id)).toMatchObject({ failures: 1 });
+  });
+
+  it("without failures leaves nothing in the counts", async () => {
+    const { email, id } = await newUser();
+    for (let i = 0; i < 2; i++) expect((await loginOf(email)).status).toBe(200);
+    expect(await stateOf(`user:${id}`)).toBeUndefined();
   });
 });
 
@@ -119,7 +141,7 @@ describe("401", () => {
   it("unknown tenant, unknown e-mail, wrong password and lock-out cannot be told apart, byte for byte", async () => {
     const { email } = await newUser();
     const locked = await newUser();
-    await failBefore(locked.email, 9);
+    await failBefore(locked.id, 9);
     await loginOf(locked.email, "wrong-password");
     const inactive = await makeClinic(service, superadmin);
     await service.call("PUT", `/api/admin/tenants/${inactive.id}`, {
@@ -212,28 +234,28 @@ describe("lock-out", () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
     const reasons = await reasonsOf(service, "auth.login", id);
     expect(reasons).toEqual({ wrong_password: 10, locked_out: 50 });
-    expect(await lockOf(email)).toMatchObject({ failures: 10, lockSeconds: 60 });
+    expect(await countOf(id)).toMatchObject({ failures: 10, lockSeconds: 60 });
   });
 
   it("the right password among them does not open a locked account", async () => {
-    const { email } = await newUser();
-    await failBefore(email, 9);
+    const { email, id } = await newUser();
+    await failBefore(id, 9);
     await loginOf(email, "wrong-password");
     expect((await loginOf(email)).status).toBe(401);
-    await waitOutLock(email);
+    await waitOutLock(id);
     expect((await loginOf(email)).status).toBe(200);
   });
 
   it("a failure after the lock doubles it, up to 15 minutes; knocking while locked does not", async () => {
-    const { email } = await newUser();
-    await failBefore(email, 9);
+    const { email, id } = await newUser();
+    await failBefore(id, 9);
     await loginOf(email, "wrong-password");
     const seconds = [];
     for (let i = 0; i < 6; i++) {
-      seconds.push((await lockOf(email))?.lockSeconds);
+      seconds.push((await countOf(id))?.lockSeconds);
       await loginOf(email, "wrong-password");
-      expect((await lockOf(email))?.lockSeconds).toBe(seconds.at(-1));
-      await waitOutLock(email);
+      expect((await countOf(id))?.lockSeconds).toBe(seconds.at(-1));
+      await waitOutLock(id);
       await loginOf(email, "wrong-password");
     }
     expect(seconds).toEqual([60, 120, 240, 480, 900, 900]);
@@ -244,36 +266,56 @@ describe("lock-out", () => {
     const victim = await newUser();
     await makeUser(service, other.token, { email: victim.email });
     const neighbour = await newUser();
-    await failBefore(victim.email, 9);
+    await failBefore(victim.id, 9);
     await loginOf(victim.email.toUpperCase(), "wrong-password");
     expect((await loginOf(victim.email)).status).toBe(401);
     expect((await loginOf(victim.email, demoPassword, other.subdomain)).status).toBe(200);
     expect((await loginOf(neighbour.email)).status).toBe(200);
   });
 
-  it("unblock clears it", async () => {
+  it("unblock clears it, whoever filled it", async () => {
     const { email, id } = await newUser();
-    await failBefore(email, 9);
-    await loginOf(email, "wrong-password");
+    await failBefore(id, 100);
     expect((await loginOf(email)).status).toBe(401);
     const unblock = await service.call("POST", `/api/admin/users/${id}/unblock`, { token: clinic.token });
     expect(unblock.status).toBe(200);
+    expect(await stateOf(`user:${id}`)).toBeUndefined();
     expect((await loginOf(email)).status).toBe(200);
   });
 
-  it("an unknown account locks as well, so that locks tell nothing", async () => {
-    const email = "ghost@people.example";
-    await failBefore(email, 9);
-    await loginOf(email, "wrong-password");
-    expect(await lockOf(email)).toMatchObject({ failures: 10, lockSeconds: 60 });
-    for (let i = 0; i < 2; i++) await loginOf(email, "wrong-password", "no-such-tenant");
-    expect(await lockOf(`no-such-tenant:${email}`)).toMatchObject({ failures: 2 });
+  it("what was typed is in no row: accounts that do not exist share so many slots, which lock as well", async () => {
+    const slots = async () => {
+      const { rows } = await service.database.owner.query(
+        "select account, state from lockouts where account like 'ghost:%' and tenant_id = $1",
+        [clinic.id],
+      );
+      return rows;
+    };
+    await service.database.owner.query("delete from lockouts where account like 'ghost:%'");
+    const ghosts = Array.from({ length: 5 }, (_, i) => `Typed-Into-The-Wrong-Field-${i}`);
+    for (const typed of ghosts)
+      for (let i = 0; i < 11; i++)
+        await login({ email: typed, password: typed, subdomain: clinic.subdomain });
+    const rows = await slots();
+    expect(rows.length).toBeGreaterThan(0);
+    expect(rows.length).toBeLessThanOrEqual(5);
+    for (const { account, state } of rows) {
+      expect(account).toMatch(/^ghost:\d{1,4}$/);
+      expect(state.origins).toMatchObject([{ origin: here, failures: 10, lockSeconds: 60 }]);
+    }
+    const { rows: found } = await service.database.owner.query(
+      "select account from lockouts l where l::text ~* 'typed|people|example'",
+    );
+    expect(found).toEqual([]);
+    const insert = "insert into lockouts (tenant_id, account, state) values ($1, $2, 'null')";
+    const typed = service.database.owner.query(insert, [clinic.id, "someone@people.example"]);
+    await expect(typed).rejects.toMatchObject({ code: "23514" });
   });
 
   it("a session that is open stays open while its account is locked", async () => {
-    const { email } = await newUser();
+    const { email, id } = await newUser();
     const token = (await loginOf(email)).body.access_token;
-    await failBefore(email, 9);
+    await failBefore(id, 9);
     await loginOf(email, "wrong-password");
     expect((await service.call("GET", "/api/users/me", { token })).status).toBe(200);
   });
@@ -298,10 +340,10 @@ describe("403", () => {
 
   it("a right password on a blocked account is no failure, but clears none either", async () => {
     const { email, id } = await newUser();
-    await failBefore(email, 9);
+    await failBefore(id, 9);
     await change(id, "is_active = false");
     for (let i = 0; i < 3; i++) expect((await loginOf(email)).status).toBe(403);
-    expect(await lockOf(email)).toMatchObject({ failures: 9 });
+    expect(await countOf(id)).toMatchObject({ failures: 9 });
     await loginOf(email, "wrong-password");
     expect((await loginOf(email)).status).toBe(401);
   });

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { traceOf } from "../support/journal.ts";
 import { mailsTo, mailTo, subjects, tokenIn } from "../support/mailbox.ts";
-import { type Answer, demoPassword, startService, type TestService } from "../support/service.ts";
+import { type Answer, demoPassword, eventually, startService, type TestService } from "../support/service.ts";
 import { makeClinic, makeDepartment, makeTenant, makeUser, unique } from "../support/tenancy.ts";
 
 let service: TestService;
@@ -33,7 +33,8 @@ const login = (email: string, subdomain = open.subdomain): Promise<Answer> =>
 /** Lets the next mail to an account go at once instead of in a minute. */
 const forgetMailRates = () => service.database.owner.query("delete from rate_limits");
 const usersOf = async (email: string): Promise<number> => {
-  const sql = "select count(*)::integer as users from users where lower(email) = lower($1)";
+  const sql =
+    "select count(*)::integer as users from users where lower(email) = lower($1) and deleted_at is null";
   return (await service.database.owner.query(sql, [email])).rows[0].users;
 };
 
@@ -94,6 +95,7 @@ describe("201", () => {
     const { status, body } = await register(applicant({ email: `  ${name}@People.Example ` }));
     expect(status).toBe(201);
     expect(body.email).toMatch(new RegExp(`^${name}@people\\.example$`, "i"));
+    await verify(tokenIn(await mailTo(service, body.email, subjects.verify)));
     expect((await register(applicant({ email: `${name.toLowerCase()}@people.example` }))).status).toBe(409);
   });
 });
@@ -190,23 +192,97 @@ describe("404", () => {
 });
 
 describe("409", () => {
-  it("an address that is taken in this tenant, and only in this one", async () => {
+  it("an address that is taken and verified in this tenant, and only in this one", async () => {
     const body = applicant();
     expect((await register(body)).status).toBe(201);
+    await verify(tokenIn(await mailTo(service, body.email, subjects.verify)));
     const again = await register({ ...body, email: body.email.toUpperCase() });
     expect(again).toMatchObject({ status: 409, body: { code: "email_taken" } });
     const other = await makeTenant(service, superadmin, { registration: "open" });
     expect((await register({ ...body, subdomain: other.subdomain })).status).toBe(201);
   });
 
-  it("of ten at once with one address one is made", async () => {
-    const body = applicant();
-    const answers = await Promise.all(Array.from({ length: 10 }, () => register(body)));
-    expect(answers.map(({ status }) => status).sort()).toEqual([
-      201,
-      ...Array.from({ length: 9 }, () => 409),
+  it("an address of an account that an administrator made", async () => {
+    const { email } = await makeUser(service, superadmin, { tenant_id: open.id });
+    expect((await register(applicant({ email }))).status).toBe(409);
+  });
+
+  it.each(["block", "unblock", "role"])(
+    "an unverified one whose account an administrator acted on: %s",
+    async (verb) => {
+      const clinic = await makeClinic(service, superadmin, { registration: "approval" });
+      const { body } = await register(applicant({ subdomain: clinic.subdomain }));
+      const act = (name: string) =>
+        service.call(name === "role" ? "PUT" : "POST", `/api/admin/users/${body.id}/${name}`, {
+          token: clinic.token,
+          ...(name === "role" ? { body: { role: "doctor" } } : {}),
+        });
+      // Blocking what was never active changes nothing; of an approved one it does.
+      if (verb === "block") await act("unblock");
+      expect((await act(verb)).status).toBe(200);
+      const again = await register(applicant({ email: body.email, subdomain: clinic.subdomain }));
+      expect(again).toMatchObject({ status: 409, body: { code: "email_taken" } });
+    },
+  );
+});
+
+describe("registering an address that nobody has verified", () => {
+  it("replaces the earlier registration: another id, another password, and no token of the old one", async () => {
+    const first = applicant({ password: "First-Come-Password-1", full_name: "Sam Stranger", role: "doctor" });
+    const { body: old } = await register(first);
+    const stale = tokenIn(await mailTo(service, first.email, subjects.verify));
+    const { entries, events } = await traceOf(service, async () => {
+      const { status, body } = await register({ ...applicant(), email: first.email.toUpperCase() });
+      expect([status, body.role, body.full_name]).toEqual([201, "nurse", "Nina Neumann"]);
+      expect(body.id).not.toBe(old.id);
+    });
+    expect(entries.filter(({ action }) => action === "user.register")).toMatchObject([
+      { outcome: "ok", changes: { replaces: old.id } },
     ]);
+    expect(events).toMatchObject([
+      { kind: "user.deleted", payload: { user_id: old.id } },
+      { kind: "user.created" },
+    ]);
+    expect(await usersOf(first.email)).toBe(1);
+    expect((await verify(stale)).status).toBe(400);
+    await verify(tokenIn(await mailTo(service, first.email, subjects.verify, 1)));
+    expect((await login(first.email)).status).toBe(200);
+    const body = { email: first.email, password: first.password, subdomain: open.subdomain };
+    expect((await service.call("POST", "/api/auth/login", { body })).status).toBe(401);
+  });
+
+  it("of six at once the last one stands, and no mail of another opens it", async () => {
+    const body = applicant();
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, (_, at) => register({ ...body, full_name: `Nina ${"I".repeat(at + 1)}` })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201, 201]);
+    expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(6);
     expect(await usersOf(body.email)).toBe(1);
+    const sql =
+      "select count(*)::integer as n from registrations r join users u on u.id = r.user_id where u.email = $1";
+    expect((await service.database.owner.query(sql, [body.email])).rows).toEqual([{ n: 1 }]);
+  });
+
+  it("a registration that nobody verified goes after the retention, unless an administrator took it up", async () => {
+    const clinic = await makeClinic(service, superadmin, { registration: "approval" });
+    const [kept, gone, fresh] = await Promise.all(
+      Array.from(
+        { length: 3 },
+        async () => (await register(applicant({ subdomain: clinic.subdomain }))).body,
+      ),
+    );
+    await service.call("POST", `/api/admin/users/${kept.id}/unblock`, { token: clinic.token });
+    await service.database.owner.query(
+      "update registrations set created_at = now() - interval '31 days' where user_id = any($1)",
+      [[kept.id, gone.id]],
+    );
+    const { events } = await traceOf(service, async () => {
+      await service.database.owner.query("select graphile_worker.add_job('users.purge')");
+      await eventually(async () => (await usersOf(gone.email)) === 0);
+    });
+    expect(events).toMatchObject([{ kind: "user.deleted", payload: { user_id: gone.id } }]);
+    expect([await usersOf(kept.email), await usersOf(fresh.email)]).toEqual([1, 1]);
   });
 });
 
@@ -270,6 +346,10 @@ describe("the verification mail", () => {
     expect(links.length).toBeGreaterThan(1);
     for (const link of links) expect(link).toMatch(/^http:\/\/records\.test\//);
     expect(mail.text).toContain(`Tenant ${open.subdomain}`);
+    expect(mail.text).toMatch(
+      /^Name: Nina Neumann\nRole: nurse\nDepartment: none\nWhen: \d{4}-\d\d-\d\d \d\d:\d\d UTC\nFrom the address: 127\.0\.0\.1$/m,
+    );
+    expect(mail.text).toContain("If it was not you, do not confirm it");
     expect(mail.html).toContain(tokenIn(mail));
   });
 

@@ -256,7 +256,16 @@ describe("the purge", () => {
     await age("tenants", own.id, 31);
     await purge("tenants.purge");
     expect(await exists("tenants", own.id)).toBe(false);
-    for (const table of ["users", "departments", "sessions", "user_counts", "lockouts", "mail_tokens"]) {
+    const tables = [
+      "users",
+      "departments",
+      "sessions",
+      "user_counts",
+      "lockouts",
+      "mail_tokens",
+      "known_origins",
+    ];
+    for (const table of tables) {
       const sql = `select from ${table} where tenant_id = $1`;
       expect((await service.database.owner.query(sql, [own.id])).rowCount).toBe(0);
     }

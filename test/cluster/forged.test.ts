@@ -299,7 +299,10 @@ function attackedActions(): [string, object][] {
       { tenant_id: 1, email: "x@y.example", password: "p", full_name: "x", role: "superadmin" },
     ],
     ["auth.authenticate", { token }],
-    ["auth.clear_lockout", { tenant_id: 2, email: "admin@demo.example" }],
+    ["auth.clear_lockout", { tenant_id: 2, user_id: 2 }],
+    ["auth.recognise", { subdomain: "demo", email: "admin@demo.example" }],
+    ["auth.remember_origin", { tenant_id: 2, user_id: 2 }],
+    ["accounts.renew_hash", { tenant_id: 2, user_id: 2, user_epoch: 0, new_hash: "y" }],
     ["audit.record_refusal", { action: "user.block", code: "x" }],
     // Of Moleculer, of the gateway, and of nobody.
     ["$node.list", {}],

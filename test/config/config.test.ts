@@ -247,6 +247,11 @@ describe("rules between settings", () => {
       [/^ADMIN_PASSWORD is refused: .*common/],
     ],
     ["a demo with published sign-ins", { ...production, DEMO_MODE: "true" }, [/^DEMO_MODE in production/]],
+    [
+      "a gateway for other machines and a demo whose published sign-ins another process makes",
+      { HOST: "0.0.0.0", DEMO_MODE: "true", SERVICES: "api-gateway" },
+      [/^DEMO_PASSWORD must be one of your own where HOST is not loopback/],
+    ],
     ["two listeners on one port", { PORT: "3000", HEALTH_PORT: "3000" }, [/must differ/]],
     [
       "a database that others migrate, with secrets of nobody else",
@@ -297,6 +302,18 @@ describe("rules between settings", () => {
       "a production demo with its own password",
       { ...production, DEMO_MODE: "1", DEMO_PASSWORD: "Quiet-Harbour-59" },
     ],
+    ["a demo for other machines, whose sign-ins this process makes", { HOST: "0.0.0.0" }],
+    [
+      "a gateway for other machines and a demo with its own password",
+      { HOST: "::", DEMO_MODE: "1", DEMO_PASSWORD: "Quiet-Harbour-59", SERVICES: "api-gateway" },
+    ],
+    ...["localhost", "127.0.0.1", "127.8.8.8", "::1"].map(
+      (host) =>
+        [`a demo's gateway on ${host}`, { HOST: host, DEMO_MODE: "true", SERVICES: "api-gateway" }] as [
+          string,
+          Record<string, string>,
+        ],
+    ),
     ["listeners on any free port", { PORT: "0", HEALTH_PORT: "0", METRICS_PORT: "0" }],
     ["a database of one's own outside production", { DATABASE_URL: database }],
     [

@@ -32,6 +32,8 @@ function assertDescribed(method: string, path: string, { status, body, headers }
   if (status === route.status) {
     if (contract.result === undefined) expect(body).toBe("");
     else expect(resultFaults(contract.result, body)).toEqual([]);
+    for (const [name, { header = name }] of Object.entries(contract.answerHeaders ?? {}))
+      expect([header, headers.has(header)]).toEqual([header, true]);
     return;
   }
   expect(errorStatusesOf(route, contract)).toContain(status);

@@ -148,11 +148,33 @@ inBrowser(`the page of the verification mail, ${inChromium}`, () => {
     await page.close();
   });
 
+  it("asks for the registration's password, and says when it is not the one", async () => {
+    const page = await browser.open(link);
+    const field = page.getByLabel("Password of the registration");
+    for (const [typed, words] of [
+      ["", /^Password of the registration: please type it\.$/],
+      ["some other secret 5", /^This is not the password of the registration\.$/],
+    ] as const) {
+      await field.fill(typed);
+      await page.getByRole("button").click();
+      await page.locator("#answer.bad").waitFor();
+      await page.locator("button:enabled").waitFor();
+      expect(await answerOf(page).allInnerTexts()).toEqual([expect.stringMatching(words)]);
+      expect(await page.evaluate("document.activeElement.id")).toBe("password");
+      await page.evaluate("document.querySelector('#answer').replaceChildren()");
+    }
+    expect(await signIn()).toBe(403);
+    await page.close();
+  });
+
   it("says when the service cannot be reached, and verifies on the next try, all by keyboard", async () => {
     const page = await browser.open(link);
     await page.getByRole("button").waitFor();
     await browser.disconnect();
+    // The choice, then the password.
     await page.keyboard.press("Tab");
+    await page.keyboard.press("Tab");
+    await page.keyboard.type(password);
     await page.keyboard.press("Enter");
     await expect(answerOf(page).innerText()).resolves.toMatch(/could not be reached/);
     await browser.connect();
@@ -168,6 +190,7 @@ inBrowser(`the page of the verification mail, ${inChromium}`, () => {
 
   it("says that a used link is used", async () => {
     const page = await browser.open(link);
+    await page.getByLabel("Password of the registration").fill(password);
     await page.getByRole("button").click();
     await page.locator("#answer.bad").waitFor();
     expect(await answerOf(page).allInnerTexts()).toEqual([
@@ -175,6 +198,39 @@ inBrowser(`the page of the verification mail, ${inChromium}`, () => {
       expect.stringMatching(/ask for a new mail/),
     ]);
     expect(await page.getByRole("button").count()).toBe(0);
+    await page.close();
+  });
+
+  it("lets whoever did not register choose a password: the registration's is void", async () => {
+    const body = {
+      email: "eve@clinic.example",
+      password,
+      full_name: "Eve",
+      role: "nurse",
+      subdomain: "demo",
+    };
+    await service.call("POST", "/api/auth/register", { body });
+    const mail = await mailTo(service, body.email, subjects.verify);
+    const page = await browser.open(`${service.url}/verify-email?token=${tokenIn(mail)}`);
+    await page.getByLabel("A new one").check();
+    expect(await page.getByLabel("New password").getAttribute("autocomplete")).toBe("new-password");
+    const send = async (first: string, second: string) => {
+      await page.getByLabel("New password").fill(first);
+      await page.getByLabel("The same again").fill(second);
+      const answered = first === second ? page.waitForResponse("**/api/auth/verify-email*") : undefined;
+      await page.getByRole("button").click();
+      await answered;
+      await page.locator("button:enabled").waitFor({ state: "attached" });
+      return answerOf(page).allInnerTexts();
+    };
+    expect(await send("one secret here", "another secret")).toEqual(["The two passwords differ."]);
+    expect(await send("short", "short")).toEqual(["The password should have at least 8 characters."]);
+    await shoot(page, "verify-email-new-password");
+    expect(await send("her own secret 77", "her own secret 77")).toEqual([
+      "The e-mail address is verified, and the new password is set.",
+    ]);
+    await expect(service.signInAs(body.email, "demo", "her own secret 77")).resolves.toBeTruthy();
+    await expect(service.signInAs(body.email, "demo", password)).rejects.toThrow("401");
     await page.close();
   });
 });

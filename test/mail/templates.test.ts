@@ -42,6 +42,39 @@ describe("a mail with a token", () => {
     expect(verifyEmail(site, recipient, "a&b=c d/é").text).toContain("?token=a%26b%3Dc%20d%2F%C3%A9\n"));
 });
 
+describe("a mail that asks whether one registered", () => {
+  const registered = {
+    role: "doctor",
+    department: "Herz & Kreislauf",
+    registeredAt: "2026-11-21T18:24:31.123Z",
+    ip: "2001:db8::7",
+  };
+  const described =
+    "Role: doctor\nDepartment: Herz & Kreislauf\nWhen: 2026-11-21 18:24 UTC\nFrom the address: 2001:db8::7";
+  it("says what was registered, when and from where, and what to do if it was somebody else", () => {
+    const { text, html } = verifyEmail(site, recipient, token, registered);
+    expect(text).toContain(`\nName: Anna O'Neill\n${described}\n`);
+    expect(text).toContain("If it was not you, do not confirm it, and ignore this mail");
+    expect(html).toContain("Department: Herz &#38; Kreislauf");
+  });
+  it("repeats no name that is none", () => {
+    const { text, html } = verifyEmail(site, hostile, token, registered);
+    expect(text).toContain(`\nName: one that this mail does not repeat\n${described}\n`);
+    expect(`${text}${html}`).not.toContain("onerror");
+  });
+  it("says of what is not known that it is not", () => {
+    const { text } = verifyEmail(site, recipient, token, { ...registered, department: null, ip: null });
+    expect(text).toContain("Department: none\n");
+    expect(text).toContain("From the address: unknown\n");
+  });
+  it("never shows a call that confirms without a password", () => {
+    const { text } = verifyEmail(site, recipient, token, registered);
+    expect(text).toContain(
+      `POST https://care.example/app/api/auth/verify-email?token=${token}\n{"password":"..."}`,
+    );
+  });
+});
+
 describe.each(named())("the %s mail", (_, { subject, text, html }) => {
   it("greets by a plain name and names the tenant", () => {
     expect(text).toContain("Hello Anna O'Neill,");

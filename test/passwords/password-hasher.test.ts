@@ -10,7 +10,13 @@ import {
   PasswordWorkerLost,
 } from "../../services/shared/passwords/argon2-pool.ts";
 import { PasswordHasher } from "../../services/shared/passwords/password-hasher.ts";
-import { dummyHash, formatPhc, needsRehash, parsePhc } from "../../services/shared/passwords/phc.ts";
+import {
+  closedHash,
+  dummyHash,
+  formatPhc,
+  isCheaper,
+  parsePhc,
+} from "../../services/shared/passwords/phc.ts";
 
 const run = promisify(execFile);
 const password = "Quiet-Harbour-58";
@@ -29,7 +35,7 @@ describe("a hasher", () => {
   it("writes a PHC string of today's cost", async () => {
     phc = await hasher.hash(password);
     expect(phc).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
-    expect(needsRehash(phc)).toBe(false);
+    expect(isCheaper(phc)).toBe(false);
   });
   it("salts every hash anew", async () => expect(await hasher.hash(password)).not.toBe(phc));
   it("knows the password again", async () => expect(await hasher.verify(phc, password)).toBe(true));
@@ -43,7 +49,7 @@ describe("a hasher", () => {
   );
   it("refuses every password for the dummy hash, of the same cost", async () => {
     expect(await hasher.verify(dummyHash(), password)).toBe(false);
-    expect(needsRehash(dummyHash())).toBe(false);
+    expect(isCheaper(dummyHash())).toBe(false);
     expect(dummyHash()).toHaveLength(phc.length);
   });
   it("refuses a malformed hash", async () => {
@@ -58,7 +64,7 @@ describe("a hasher", () => {
     const other = formatPhc({ ...cost, salt, tag });
     expect(await hasher.verify(other, password)).toBe(true);
     expect(await hasher.verify(other, "wrong-password")).toBe(false);
-    expect(needsRehash(other)).toBe(true);
+    expect(isCheaper(other)).toBe(true);
   });
 });
 
@@ -84,13 +90,28 @@ describe("a PHC string", () => {
     ["bcrypt", "$2b$12$abcdefghijklmnopqrstuuQ3f8a0n7Zz6X5cV4bN3mL2kJ1hG0fDs"],
     ["something after it", `$argon2id$v=19$m=19456,t=2,p=1$${salt}$${tag}$x`],
     ["nothing", ""],
-  ])("with %s is malformed and wants a new hash", (_, text) => {
+  ])("with %s is malformed, and no cheaper hash of anything", (_, text) => {
     expect(parsePhc(text)).toBeUndefined();
-    expect(needsRehash(text)).toBe(true);
+    expect(isCheaper(text)).toBe(false);
   });
-  it.each(["m=19455,t=2,p=1", "m=19456,t=1,p=1", "m=19456,t=2,p=2"])("with %s wants a new hash", (cost) =>
-    expect(needsRehash(`$argon2id$v=19$${cost}$${salt}$${tag}`)).toBe(true),
+  const hashOf = (cost: string) => `$argon2id$v=19$${cost}$${salt}$${tag}`;
+  it.each(["m=19455,t=2,p=1", "m=19456,t=1,p=1", "m=12288,t=3,p=1", "m=7168,t=5,p=4", "m=64,t=10,p=1"])(
+    "with %s is cheaper to guess than today's",
+    (cost) => expect(isCheaper(hashOf(cost))).toBe(true),
   );
+  it.each(["m=19456,t=2,p=1", "m=19456,t=2,p=2", "m=19456,t=3,p=1", "m=47104,t=1,p=1", "m=65536,t=3,p=4"])(
+    "with %s costs as much or more, and stays",
+    (cost) => expect(isCheaper(hashOf(cost))).toBe(false),
+  );
+  it("with a short tag or salt is cheaper", () => {
+    expect(isCheaper(`$argon2id$v=19$m=65536,t=3,p=1$${salt}$${"A".repeat(22)}`)).toBe(true);
+    expect(isCheaper(`$argon2id$v=19$m=65536,t=3,p=1$${"A".repeat(11)}$${tag}`)).toBe(true);
+  });
+  it("of no password is another one each time", () => {
+    const hashes = new Set(Array.from({ length: 20 }, closedHash));
+    expect(hashes.size).toBe(20);
+    for (const hash of hashes) expect([parsePhc(hash) !== undefined, isCheaper(hash)]).toEqual([true, false]);
+  });
 });
 
 describe("the pool of threads", () => {

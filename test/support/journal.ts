@@ -36,15 +36,20 @@ export async function traceOf(
   return { entries: entries.rows, events: events.rows };
 }
 
-/** How many entries of an action a tenant has, by the reason or code they state ("ok" without one). */
+/** How often an action has entries, by the reason or code they state ("ok" without one), what is summed up included. */
 export async function reasonsOf(
   service: TestService,
   action: string,
   targetId: number | undefined,
 ): Promise<Record<string, number>> {
   const { rows } = await service.database.owner.query<{ reason: string; times: number }>(
-    `select coalesce(changes->>'reason', changes->>'code', outcome) as reason, count(*)::integer as times
-     from audit_entries where action = $1 and ($2::text is null or target_id = $2) group by 1`,
+    `with told as (
+       select changes, outcome, target_id, coalesce((changes->>'times')::integer, 1) as times from audit_entries
+       where action = $1
+       union all
+       select changes, outcome, target_id, times from audit_repeats where action = $1 and times > 0)
+     select coalesce(changes->>'reason', changes->>'code', outcome) as reason, sum(times)::integer as times
+     from told where ($2::text is null or target_id = $2) group by 1`,
     [action, targetId === undefined ? null : String(targetId)],
   );
   return Object.fromEntries(rows.map(({ reason, times }) => [reason, times]));

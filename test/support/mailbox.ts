@@ -4,19 +4,22 @@ import { join } from "node:path";
 import PostalMime, { type Email } from "postal-mime";
 import { eventually, type TestService } from "./service.ts";
 
-/** All mails to `address` so far, oldest first. */
-export async function mailsTo(service: TestService, address: string): Promise<Email[]> {
+/** Whose mails are looked at: a service that writes them to its own folder. */
+type Wrote = Pick<TestService, "settings">;
+
+/** All mails to `address`, whatever its case, so far, oldest first. */
+export async function mailsTo(service: Wrote, address: string): Promise<Email[]> {
   const folder = join(service.settings.DATA_DIR ?? "", "mail");
   const names = await readdir(folder).catch(() => []);
   const mails = names.filter((name) => name.endsWith(".eml")).sort();
   const parsed = await Promise.all(
     mails.map(async (name) => PostalMime.parse(await readFile(join(folder, name)))),
   );
-  return parsed.filter((mail) => mail.to?.some((to) => to.address === address));
+  return parsed.filter((mail) => mail.to?.some((to) => to.address?.toLowerCase() === address.toLowerCase()));
 }
 
 /** Waits for the mail to `address` whose subject matches; with `after`, for one beyond that many earlier ones. */
-export function mailTo(service: TestService, address: string, subject: RegExp, after = 0): Promise<Email> {
+export function mailTo(service: Wrote, address: string, subject: RegExp, after = 0): Promise<Email> {
   return eventually(async () => {
     const found = (await mailsTo(service, address)).filter((mail) => subject.test(mail.subject ?? ""));
     return found[after];

@@ -196,13 +196,16 @@ async function accounts(run: Run): Promise<void> {
   const there = { subdomain: "demo" };
   await run.expect(201, "POST", "/api/auth/register", { body: { ...body, ...there, department_id: null } });
   await run.mailsRecorded("admin", "user.send_verification", 1);
-  await run.expect(409, "POST", "/api/auth/register", { body: { ...body, ...there } });
+  await run.expect(201, "POST", "/api/auth/register", { body: { ...body, ...there } });
+  await run.mailsRecorded("admin", "user.send_verification", 2);
+  const taken = { ...body, ...there, email: "nurse@demo.example" };
+  await run.expect(409, "POST", "/api/auth/register", { body: taken });
   await run.expect(403, "POST", "/api/auth/register", { body: { ...body, ...there, role: "admin" } });
   await run.expect(404, "POST", "/api/auth/register", { body: { ...body, subdomain: "nowhere" } });
   await run.expect(400, "POST", "/api/auth/verify-email?token=wrong");
   for (const [path, action, count] of [
     ["/api/auth/request-reset", "user.send_reset", 1],
-    ["/api/auth/resend-verification", "user.send_verification", 2],
+    ["/api/auth/resend-verification", "user.send_verification", 3],
   ] as const) {
     for (const email of [body.email, "nobody@demo.example"]) {
       await run.expect(202, "POST", path, { body: { email, ...there } });

@@ -9,6 +9,7 @@ import { Caller } from "../../services/shared/caller.ts";
 import departments from "../../services/tenants/departments.service.ts";
 import patients from "../../services/patients/patients.service.ts";
 import tenants from "../../services/tenants/tenants.service.ts";
+import accounts from "../../services/users/accounts.service.ts";
 import users from "../../services/users/users.service.ts";
 import type { TestService } from "./service.ts";
 
@@ -26,7 +27,7 @@ export async function startOperator(service: TestService): Promise<Operator> {
   };
   const { options, runtime } = assemble(readConfig(settings), () => {});
   const broker = new ServiceBroker(options);
-  const schemas: ServiceSchema[] = [auth, tenants, departments, users, patients];
+  const schemas: ServiceSchema[] = [auth, accounts, tenants, departments, users, patients];
   for (const schema of schemas) broker.createService(schema);
   await broker.start();
   const facts = { via: "repl", requestId: "operator-request", ip: null, userAgent: null };

@@ -242,7 +242,7 @@ const statements: [rule: string, as: As, sql: string, code: Code][] = [
   [
     "lock-outs of another tenant",
     "tenant",
-    "insert into lockouts (tenant_id, email, state) values (:their, 'x', 'null')",
+    "insert into lockouts (tenant_id, account, state) values (:their, 'ghost:2', 'null')",
     forbidden,
   ],
   [
@@ -260,6 +260,36 @@ const statements: [rule: string, as: As, sql: string, code: Code][] = [
     forbidden,
   ],
   ["a day's count that is forgotten", "tenant", "delete from daily_counts", forbidden],
+  [
+    "a lock-out under what somebody typed",
+    "tenant",
+    "insert into lockouts (tenant_id, account, state) values (:our, 'x@people.example', 'null')",
+    check,
+  ],
+  [
+    "an address known to a foreign user",
+    "tenant",
+    "insert into known_origins (tenant_id, user_id, address) values (:our, :theirDoctor, '192.0.2.2')",
+    foreignKey,
+  ],
+  [
+    "the registration of a foreign user",
+    "tenant",
+    "insert into registrations (tenant_id, user_id) values (:our, :theirDoctor)",
+    foreignKey,
+  ],
+  [
+    "a fourth link of one account",
+    "tenant",
+    "update mail_tokens set kind = 'reset_password', slot = 4 where user_id = :ourDoctor",
+    check,
+  ],
+  [
+    "a second link to verify an address",
+    "tenant",
+    "update mail_tokens set slot = 2 where user_id = :ourDoctor",
+    check,
+  ],
   ["an audit entry changed", "tenant", "update audit_entries set outcome = 'ok'", forbidden],
   ["an audit entry deleted", "platform", "delete from audit_entries", forbidden],
   ["the audit log emptied", "platform", "truncate audit_entries", forbidden],

@@ -67,9 +67,14 @@ export async function fillTenant(owner: pg.Client, subdomain: string): Promise<F
      values ($1, $2, 'verify_email', sha256(convert_to($3, 'UTF8')), now() + interval '1 day')`,
     [...ids, subdomain],
   );
-  await owner.query("insert into lockouts (tenant_id, email, state) values ($1, 'a@b.example', 'null')", [
+  await owner.query("insert into lockouts (tenant_id, account, state) values ($1, 'ghost:1', 'null')", [
     tenantId,
   ]);
+  await owner.query(
+    "insert into known_origins (tenant_id, user_id, address) values ($1, $2, '192.0.2.1')",
+    ids,
+  );
+  await owner.query("insert into registrations (tenant_id, user_id) values ($1, $2)", ids);
   await owner.query(
     "insert into audit_entries (tenant_id, action, outcome) values ($1, 'user.create', 'ok')",
     [tenantId],

@@ -52,6 +52,21 @@ export function showAnswer({ good, sentences }) {
   place.focus();
 }
 
+/** What was typed has to change: says why, and puts the cursor there. */
+export function refuse(field, ...sentences) {
+  field.setAttribute("aria-invalid", "true");
+  showAnswer({ good: false, sentences });
+  field.focus();
+}
+
+/** The box "Show what I type". */
+export function readyToShow(fields) {
+  const show = document.querySelector("#show");
+  show.addEventListener("change", () => {
+    for (const field of fields) field.type = show.checked ? "text" : "password";
+  });
+}
+
 /** "String should have at least 8 characters" is said of whatever field; people want to read of which. */
 function faultSentence({ loc, msg }) {
   const field = loc.at(-1) === "token" ? "The link" : "The password";

@@ -8,7 +8,7 @@ import type { Caller } from "../caller.ts";
 import type { AuditFacts, Change } from "../database/change.ts";
 import { addressKey } from "../rate-limits.ts";
 import type { Runtime } from "../runtime.ts";
-import { takeDaily } from "./daily-limit.ts";
+import { type DailyLimit, takeDaily } from "./daily-limit.ts";
 
 /** How long equal refusals are counted before the first sum; it doubles while they go on. */
 export const firstSeconds = 900;
@@ -31,8 +31,15 @@ export async function auditRefusal(
   const { tenantId } = facts;
   const key = keyOf(refusal, caller);
   if (await isRepeated(change, caller, facts, key)) return;
-  if (!(await takeDaily(change, runtime, tenantId, "audit.refusals"))) return;
+  if (!(await takeDaily(change, runtime, tenantId, limitOf(facts.action)))) return;
   if (await isFirst(change, caller, facts, key)) change.audit(facts);
+}
+
+const ofStrangers: ReadonlySet<string> = new Set(["auth.login", "user.register"]);
+
+/** Under which bound of the day the entries of an action's refusals are. */
+export function limitOf(action: string): DailyLimit {
+  return ofStrangers.has(action) ? "audit.strangers" : "audit.refusals";
 }
 
 /** Who, what, why and where from; a whole network of IPv6 is one origin, as for rates. */

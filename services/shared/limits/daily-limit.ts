@@ -11,6 +11,8 @@ import type { Runtime } from "../runtime.ts";
 export const dailyLimits = {
   /** Audit entries of refusals, those that sum up repetitions included. */
   "audit.refusals": 10_000,
+  /** The same of those who have not signed in: what strangers do is no reason to say less of who has. */
+  "audit.strangers": 10_000,
   /** Notifications of payments that nobody has signed, as no secret is set; in the platform's name. */
   "payments.unsigned_card": 1_000,
   "payments.unsigned_wallet": 1_000,

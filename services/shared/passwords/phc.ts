@@ -52,24 +52,27 @@ export function formatPhc({ memoryKib, passes, lanes, salt, tag }: Phc): string 
   return `$argon2id$v=19$m=${memoryKib},t=${passes},p=${lanes}$${base64(salt)}$${base64(tag)}`;
 }
 
-/** Whether a hash is cheaper or shaped otherwise than today's; true for a malformed one. */
-export function needsRehash(text: string): boolean {
+/**
+ * Whether guessing a hash's password costs less than today: less memory times passes, or a shorter salt or tag. False for
+ * what costs more, and for what is no hash (which no password opens).
+ */
+export function isCheaper(text: string): boolean {
   const phc = parsePhc(text);
-  if (!phc) return true;
-  return (
-    phc.memoryKib !== currentCost.memoryKib ||
-    phc.passes !== currentCost.passes ||
-    phc.lanes !== currentCost.lanes ||
-    phc.salt.length < saltBytes ||
-    phc.tag.length < tagBytes
-  );
+  if (!phc) return false;
+  const work = ({ memoryKib, passes }: Cost) => memoryKib * passes;
+  return work(phc) < work(currentCost) || phc.salt.length < saltBytes || phc.tag.length < tagBytes;
 }
 
-const dummy = formatPhc({
-  ...currentCost,
-  salt: Uint8Array.from(randomBytes(saltBytes)),
-  tag: Uint8Array.from(randomBytes(tagBytes)),
-});
+/** A hash of no password, new each time: what is stored of an account that no password may open. */
+export function closedHash(): string {
+  return formatPhc({
+    ...currentCost,
+    salt: Uint8Array.from(randomBytes(saltBytes)),
+    tag: Uint8Array.from(randomBytes(tagBytes)),
+  });
+}
+
+const dummy = closedHash();
 
 /** A hash of no password, at today's cost: verifying against it makes an unknown account cost the same work. */
 export function dummyHash(): string {

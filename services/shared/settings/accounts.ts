@@ -1,10 +1,27 @@
 /** Settings of accounts: secrets, demo, first administrator, sign-in, mail. */
 import { availableParallelism } from "node:os";
+import { isLoopback } from "../loopback.ts";
 import { isDemo, isProduction, secret, setting } from "./entry.ts";
 import * as read from "./readers.ts";
 
 /** Published, so it must never open a production system; it passes the password policy. */
 export const publishedDemoPassword = "Open-Sesame-4711";
+
+/** Where other machines reach the service, a password that everybody can read opens nothing. */
+export function usesPublishedPassword({ demoMode, demoPassword, host }: DemoFacts): boolean {
+  return demoMode && demoPassword === publishedDemoPassword && isLoopback(host);
+}
+
+/** The demo sign-ins get a password of their own, made once. */
+export function needsOwnPassword({ demoMode, demoPassword, host }: DemoFacts): boolean {
+  return demoMode && demoPassword === publishedDemoPassword && !isLoopback(host);
+}
+
+interface DemoFacts {
+  demoMode: boolean;
+  demoPassword: string;
+  host: string;
+}
 
 const perMinute = read.wholeNumber(1, 100_000);
 
@@ -17,7 +34,13 @@ export const accountSettings = {
     "true without `DATABASE_URL`, without `DATABASE_APP_URL` and outside production, else false",
   ),
   demoPassword: {
-    ...setting("DEMO_PASSWORD", read.password, publishedDemoPassword, "Password of all demo sign-ins"),
+    ...setting(
+      "DEMO_PASSWORD",
+      read.password,
+      publishedDemoPassword,
+      "Password of all demo sign-ins; where `HOST` is not loopback the published one is not used",
+      `${publishedDemoPassword}; where \`HOST\` is not loopback generated under \`DATA_DIR\` and printed`,
+    ),
     secret: true,
   },
   tenantMode: setting(
@@ -72,13 +95,23 @@ export const accountSettings = {
     "43200",
     "Life of an access token",
   ),
-  loginPerMinute: setting("RATE_LOGIN_PER_MINUTE", perMinute, "30", "Sign-in attempts per address"),
-  registerPerMinute: setting("RATE_REGISTER_PER_MINUTE", perMinute, "10", "Registrations per address"),
+  loginPerMinute: setting(
+    "RATE_LOGIN_PER_MINUTE",
+    perMinute,
+    "30",
+    "Sign-in attempts per address; 20 times as many failures a day with accounts that never signed in from it",
+  ),
+  registerPerMinute: setting(
+    "RATE_REGISTER_PER_MINUTE",
+    perMinute,
+    "10",
+    "Registrations per address; a day 20 times as many, and 100 times as many in a tenant",
+  ),
   mailPerMinute: setting(
     "RATE_MAIL_PER_MINUTE",
     perMinute,
     "10",
-    "Requests for a mail (reset, verification) per address",
+    "Requests for a mail (reset, verification) per address; a day 20 times as many",
   ),
   defaultRegistration: setting(
     "DEFAULT_REGISTRATION",

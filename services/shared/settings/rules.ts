@@ -2,7 +2,7 @@
 import type { Config } from "./settings.ts";
 import { passwordFault } from "../passwords/password-policy.ts";
 import { secretNeeds } from "./secret-needs.ts";
-import { publishedDemoPassword } from "./accounts.ts";
+import { needsOwnPassword, publishedDemoPassword } from "./accounts.ts";
 
 /** The marks of values copied from documentation, examples and templates. */
 const placeholder =
@@ -21,9 +21,19 @@ export function faultsBetween(values: Partial<Config>, isGiven: (name: string) =
   return [
     ...secretFaults(values, isGiven),
     ...productionFaults(values, isGiven),
+    ...demoFaults(values),
     ...collisions(values),
     ...loginFaults(values),
   ];
+}
+
+/** A password that one process makes is not known to the others: where the first data are made elsewhere it has to be set. */
+function demoFaults({ production, demoMode, demoPassword, host, services }: Partial<Config>): string[] {
+  if (production || demoMode === undefined || demoPassword === undefined || host === undefined) return [];
+  const seeds = services === undefined || services.includes("users");
+  if (seeds || !services.includes("api-gateway") || !needsOwnPassword({ demoMode, demoPassword, host }))
+    return [];
+  return ["DEMO_PASSWORD must be one of your own where HOST is not loopback: the default one is published."];
 }
 
 /**

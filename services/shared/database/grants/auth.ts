@@ -1,5 +1,5 @@
 // Signing in: the one service that reads password hashes.
-import { addJobs, rates, record, runJobs, type ServiceRights } from "./rights.ts";
+import { addJobs, rates, record, refusals, runJobs, type ServiceRights } from "./rights.ts";
 
 export const auth: ServiceRights = {
   tenant: {
@@ -18,10 +18,12 @@ export const auth: ServiceRights = {
       password_hash, session_epoch, deleted_at)`,
     tenants: "select (session_epoch)",
     lockouts: "select, insert, update, delete",
+    known_origins: "select, insert, update, delete",
+    ...refusals,
     // The sweep of what has expired.
     mail_tokens: "select (token_hash, expires_at), delete",
     rate_limits: "select, delete",
     audit_entries: record,
   },
-  audits: ["auth"],
+  audits: ["auth", "limit"],
 };

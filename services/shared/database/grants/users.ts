@@ -1,5 +1,5 @@
 // Users, their accounts and preferences: writes password hashes and mail tokens.
-import { addJobs, lock, rates, record, runJobs, type ServiceRights, tell } from "./rights.ts";
+import { addJobs, lock, rates, record, refusals, runJobs, type ServiceRights, tell } from "./rights.ts";
 
 const shown = `id, tenant_id, department_id, email, full_name, role, can_see_all_patients, is_active, approved_at,
   email_verified, session_epoch, created_at, updated_at, deleted_at, search_text`;
@@ -21,6 +21,8 @@ export const usersRights: ServiceRights = {
     departments,
     tenants,
     preferences: "select, insert, update",
+    registrations: "select, insert, update, delete",
+    ...refusals,
     search_user_ids: "execute",
     audit_entries: record,
     events: tell,
@@ -32,10 +34,11 @@ export const usersRights: ServiceRights = {
     departments,
     tenants,
     mail_tokens: "select, insert, update, delete",
+    registrations: "select, update, delete",
     audit_entries: record,
     events: tell,
   },
-  audits: ["user", "preferences"],
+  audits: ["user", "preferences", "limit"],
   tells: [
     "user.created",
     "user.updated",

@@ -1,0 +1,31 @@
+// A session's row: one statement, the same whether it is opened alone or with what a sign-in settles.
+import type { Caller } from "../shared/caller.ts";
+import type { AuditFacts } from "../shared/database/change.ts";
+import type { Statement } from "../shared/database/scope.ts";
+import type { Account } from "./sign-in-account.ts";
+
+export interface Opening {
+  sessionId: string;
+  tenantId: number;
+  account: Account;
+  ttlSeconds: number;
+}
+
+export function openingStatement(
+  { sessionId, tenantId, account, ttlSeconds }: Opening,
+  by: Caller,
+): Statement {
+  const { ip, userAgent } = by.facts;
+  const { user_id: userId, user_epoch: userEpoch, tenant_epoch: tenantEpoch } = account;
+  return {
+    name: "auth.open_session",
+    text: `insert into sessions (id, tenant_id, user_id, user_epoch, tenant_epoch, ip, user_agent, expires_at)
+      values ($1, $2, $3, $4, $5, $6, $7, now() + make_interval(secs => $8))`,
+    values: [sessionId, tenantId, userId, userEpoch, tenantEpoch, ip, userAgent, ttlSeconds],
+  };
+}
+
+export function openingEntry({ tenantId, account }: Opening): AuditFacts {
+  const target = { type: "user", id: account.user_id };
+  return { tenantId, action: "auth.login", target, userId: account.user_id };
+}

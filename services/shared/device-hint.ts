@@ -1,0 +1,15 @@
+// The header in which a client shows that its device has signed in to the account before. What is no hint of ours counts as
+// none at all: it is never a reason to refuse.
+import { inHeader, optional } from "./params/modifiers.ts";
+import { text } from "./params/rules.ts";
+
+export const deviceHint = {
+  device_id: optional(
+    inHeader(
+      text({
+        description: "The `X-Device-Id` that this account's last sign-in on this device was answered with.",
+      }),
+      "X-Device-Id",
+    ),
+  ),
+};

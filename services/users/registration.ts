@@ -1,0 +1,88 @@
+// What is remembered of a registration until its address is verified: from where it came. As long as nobody has verified the
+// address and no administrator has acted on the account, another registration of the address takes its place.
+import type { Change } from "../shared/database/change.ts";
+import type { Database } from "../shared/database/database.ts";
+import { platform } from "../shared/database/scope.ts";
+import { addressKey } from "../shared/rate-limits.ts";
+
+/** @param ip the client's address, as it is named in the mail */
+export async function recordRegistration(
+  change: Change,
+  tenantId: number,
+  userId: number,
+  ip: string | null,
+): Promise<void> {
+  await change.execute("insert into registrations (tenant_id, user_id, ip) values ($1, $2, $3)", [
+    tenantId,
+    userId,
+    ip,
+  ]);
+}
+
+/** It waits for nothing any more. */
+export async function endRegistration(change: Change, tenantId: number, userId: number): Promise<void> {
+  await change.execute("delete from registrations where tenant_id = $1 and user_id = $2", [tenantId, userId]);
+}
+
+/** An administrator has acted on the account, and meant this registration and no other. */
+export async function settleRegistration(change: Change, tenantId: number, userId: number): Promise<void> {
+  await change.execute(
+    "update registrations set settled = true where tenant_id = $1 and user_id = $2 and not settled",
+    [tenantId, userId],
+  );
+}
+
+/**
+ * Deletes the account whose registration waits for its address to be verified, and with it what its tokens open: the new one has an id of its own,
+ * so that whoever has looked at the old one cannot approve the other unseen. Holds the address until the transaction ends.
+ * @returns the id that is gone, or undefined when there was none to replace
+ */
+export async function removeUnverified(
+  change: Change,
+  tenantId: number,
+  email: string,
+): Promise<number | undefined> {
+  // Of several at once each replaces the one before; without it they would clash.
+  await change.execute("select pg_advisory_xact_lock($1, hashtext('register ' || lower($2)))", [
+    tenantId,
+    email,
+  ]);
+  const [old] = await change.execute<{ id: number }>(
+    // Who was blocked, or given another role, has had an epoch; who was approved has only that it is settled.
+    `select u.id from users u left join registrations r on r.tenant_id = u.tenant_id and r.user_id = u.id
+     where u.tenant_id = $1 and lower(u.email) = lower($2) and u.deleted_at is null and not u.email_verified
+       and u.session_epoch = 0 and r.settled is not true for update of u`,
+    [tenantId, email],
+  );
+  if (old === undefined) return undefined;
+  await change.execute(
+    `update users set deleted_at = now(), updated_at = now(), session_epoch = session_epoch + 1
+     where tenant_id = $1 and id = $2`,
+    [tenantId, old.id],
+  );
+  await endRegistration(change, tenantId, old.id);
+  change.audit({ tenantId, action: "user.replace", target: { type: "user", id: old.id } });
+  change.tell({ tenantId, kind: "user.deleted", payload: { user_id: old.id } });
+  return old.id;
+}
+
+/** Whether `ip` is where the address was registered that still waits for its verification. */
+export async function isWhereRegistered(
+  database: Database,
+  { subdomain, email }: { subdomain: string; email: string },
+  ip: string | null,
+): Promise<boolean> {
+  const row = await database.readOne<{ ip: string | null }>(platform, {
+    name: "accounts.registered_from",
+    text: `select r.ip from registrations r join users u on u.tenant_id = r.tenant_id and u.id = r.user_id
+      join tenants t on t.id = u.tenant_id
+      where t.subdomain = lower($1) and t.deleted_at is null and lower(u.email) = lower($2) and u.deleted_at is null`,
+    values: [subdomain, email],
+  });
+  return row !== undefined && isSameOrigin(row.ip, ip);
+}
+
+/** Two addresses of one client; what is not known is nobody's. */
+export function isSameOrigin(one: string | null, other: string | null): boolean {
+  return one !== null && other !== null && addressKey(one) === addressKey(other);
+}

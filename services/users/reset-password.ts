@@ -1,0 +1,35 @@
+// Completing a reset with the token from the mail.
+import type { Call } from "../shared/bus.ts";
+import { platform } from "../shared/database/scope.ts";
+import { assertGoodPassword } from "./create-user.ts";
+import { endRegistration } from "./registration.ts";
+import { ownerOf, takeToken } from "./take-mail-token.ts";
+
+export async function resetPassword(
+  call: Call<{ token: string; new_password: string }>,
+): Promise<{ detail: string }> {
+  const { token, new_password: password } = call.params;
+  const owner = await ownerOf(call.db, "reset_password", token);
+  // A password that is refused leaves the token usable for a better one.
+  assertGoodPassword("new_password", password, { ...owner, tenant: owner });
+  const passwordHash = await call.runtime.hasher.hash(password);
+  const { user_id: userId, tenant_id: tenantId } = owner;
+  await call.db.change(platform, call.caller, async (change) => {
+    await takeToken(change, "reset_password", token, owner);
+    // Whoever reads the mailbox owns the address, so it counts as verified; a block stays a block.
+    await change.execute(
+      `update users set password_hash = $1, session_epoch = session_epoch + 1, email_verified = true, updated_at = now()
+       where tenant_id = $2 and id = $3`,
+      [passwordHash, tenantId, userId],
+    );
+    await change.execute("delete from mail_tokens where tenant_id = $1 and user_id = $2", [tenantId, userId]);
+    await endRegistration(change, tenantId, userId);
+    await change.enqueue("mail.password_changed", { user_id: userId });
+    change.audit({ tenantId, action: "user.reset_password", target: { type: "user", id: userId }, userId });
+    change.tell({ tenantId, kind: "user.updated", payload: { user_id: userId, fields: ["password"] } });
+  });
+  // What was counted was guesses at a password that is no more.
+  await call.bus("auth.clear_lockout", { tenant_id: tenantId, user_id: userId });
+  await call.bus("auth.remember_origin", { tenant_id: tenantId, user_id: userId });
+  return { detail: "The password is changed; sign in with the new one" };
+}

@@ -1,0 +1,64 @@
+// Using up the token from a mail. Wrong, used and expired ones are answered alike.
+import type { Change } from "../shared/database/change.ts";
+import type { Database } from "../shared/database/database.ts";
+import { platform } from "../shared/database/scope.ts";
+import { BadRequest } from "../shared/errors.ts";
+import type { MailKind } from "./account-limits.ts";
+import { hashMailToken } from "./mail-token.ts";
+
+/** Whose token it is. */
+export interface TokenOwner {
+  user_id: number;
+  tenant_id: number;
+  email: string;
+  full_name: string;
+  /** The tenant's. */
+  name: string;
+  subdomain: string;
+  /** Where the address was registered from, while that waits for its verification. */
+  registered_from: string | null;
+}
+
+/** @throws BadRequest for what is no token of this kind, or not any more */
+export async function ownerOf(database: Database, kind: MailKind, token: string): Promise<TokenOwner> {
+  const owner = await database.readOne<TokenOwner>(platform, {
+    name: "accounts.token_owner",
+    text: `select u.id as user_id, u.tenant_id, u.email, u.full_name, t.name, t.subdomain,
+        r.ip as registered_from
+      from mail_tokens m join users u on u.tenant_id = m.tenant_id and u.id = m.user_id
+      join tenants t on t.id = m.tenant_id
+      left join registrations r on r.tenant_id = m.tenant_id and r.user_id = m.user_id
+      where m.token_hash = $1 and m.kind = $2 and m.expires_at > now()
+        and u.deleted_at is null and t.is_active and t.deleted_at is null`,
+    values: [hashMailToken(token), kind],
+  });
+  if (owner === undefined) throw invalidToken();
+  return owner;
+}
+
+/**
+ * Deleting the row is what uses the token: of many who try at once, one gets it.
+ * @throws BadRequest when it was used, or its account went, since `ownerOf` found it
+ */
+export async function takeToken(
+  change: Change,
+  kind: MailKind,
+  token: string,
+  { tenant_id: tenantId, user_id: userId }: TokenOwner,
+): Promise<void> {
+  // The account before its tokens, as everywhere: whoever takes both waits in the same order.
+  const held = await change.execute(
+    `select u.id from users u join tenants t on t.id = u.tenant_id
+     where u.tenant_id = $1 and u.id = $2 and u.deleted_at is null and t.is_active and t.deleted_at is null
+     for no key update of u`,
+    [tenantId, userId],
+  );
+  const taken = await change.execute(
+    `delete from mail_tokens where token_hash = $1 and kind = $2 and tenant_id = $3 and user_id = $4
+       and expires_at > now() returning user_id`,
+    [hashMailToken(token), kind, tenantId, userId],
+  );
+  if (held.length === 0 || taken.length === 0) throw invalidToken();
+}
+
+const invalidToken = () => new BadRequest("invalid_token", "The token is invalid or expired");
