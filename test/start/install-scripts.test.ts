@@ -112,7 +112,7 @@ describe("npm", () => {
       await mkdir(join(place, "unused"));
       // The tool itself is no part of what is shown here: its package is there, and was asked for.
       const failed = await npm(place, "run", command).catch((error: Error & { stderr: string }) => error);
-      expect(String(failed instanceof Error ? failed.stderr : "")).toMatch(/jest\/bin\/jest\.js/);
+      expect(failed instanceof Error ? failed.stderr : "").toMatch(/jest\/bin\/jest\.js/);
       expect(await readdir(join(place, "node_modules"))).toEqual(
         expect.arrayContaining(["jest", "moleculer"]),
       );
