@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { Socket } from "node:net";
 import { answerBrokenRequests, headersMax, refusedForHeaders } from "./broken-request.ts";
 import { type ConnectionBounds, Connections } from "./connections.ts";
-import { closeUnlessRead, holdBody } from "./read-body.ts";
+import { bufferedBytes, closeUnlessRead, holdBody } from "./read-body.ts";
 import { errorCode, StartError } from "../shared/embedded/start-error.ts";
 
 /** Deadlines count from a request's first byte (a connection's first from its opening), however it then drips. */
@@ -17,6 +17,8 @@ export const deadlines = {
 const limits = {
   keepAliveTimeout: 65_000,
   maxHeaderSize: 16_384,
+  /** Of a body that nobody reads yet, no more is taken from the system than what came with the headers. */
+  highWaterMark: bufferedBytes,
   /** Seen to below, in our own words. */
   requireHostHeader: false,
 };

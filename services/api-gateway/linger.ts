@@ -3,8 +3,8 @@
 // moment, up to a bound; beyond it nothing is read. None of it is taken for a request any more.
 import type { Socket } from "node:net";
 
-/** Enough for a body that was refused to end by itself, at most. */
-const bytesMax = 1_310_720;
+/** What is beyond waits with the sender, who can read its answer meanwhile. */
+const bytesMax = 65_536;
 const msMax = 1_000;
 
 /** What was written before is still sent. */

@@ -7,8 +7,10 @@ import type { BodyKind, Held } from "./load.ts";
 
 /** What needs no token fits into it, whatever is escaped in it. */
 export const smallBodyBytesMax = 16_384;
-/** What a connection takes in before anybody reads: the stream's buffer and a read from the system. */
-const unaskedBytesMax = 131_072;
+/** A body's buffer; when it is full nothing is read from the system. */
+export const bufferedBytes = 16_384;
+/** What a connection takes in before anybody reads: nearly that, and one read from the system, which is of 64 kB. */
+const unaskedBytesMax = bufferedBytes + 65_536;
 
 export class BodyTooLarge extends ServiceError {
   constructor(bytesMax: number) {

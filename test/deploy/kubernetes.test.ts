@@ -1,6 +1,7 @@
 // The Kubernetes manifests held to rules: as they are written (base and components), and, where kubectl is installed,
 // as each overlay renders them.
 import { describe, expect, it } from "@jest/globals";
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -17,6 +18,7 @@ import {
   type Tree,
   yamlFilesUnder,
 } from "./deployment-files.ts";
+import { ConfigError, readConfig } from "../../services/shared/config.ts";
 
 const overlays = ["k8s/overlays/dev", "k8s/overlays/production"];
 const kustomizations = yamlFilesUnder("k8s").filter((path) => path.endsWith("kustomization.yaml"));
@@ -437,6 +439,33 @@ describe("components", () => {
       expect(policy.spec.ingress[0].from).toEqual([{ podSelector: { matchLabels: { [label]: "true" } } }]);
     }
     expect(readYaml("k8s/overlays/production/kustomization.yaml")[0]).not.toHaveProperty("components");
+  });
+});
+
+describe("production's TRUST_PROXY", () => {
+  const secret = (name: string) => createHash("sha256").update(name).digest("hex");
+  const settings = {
+    ...literalsOf("k8s/base/kustomization.yaml"),
+    ...literalsOf("k8s/overlays/production/kustomization.yaml"),
+    SERVICES: "api-gateway",
+    NATS_URL: "nats://records:password-of-tests@nats:4222",
+    JWT_SECRET: secret("jwt"),
+    BOOT_SECRET: secret("boot"),
+  };
+
+  it("is a placeholder, with which nothing starts", () => {
+    const start = () => readConfig(settings);
+    expect(start).toThrow(ConfigError);
+    expect(start).toThrow(/^TRUST_PROXY must be filled in with IP addresses or subnets [^\n]*$/);
+  });
+  it("is all that must be filled for the settings to be right", () => {
+    expect(readConfig({ ...settings, TRUST_PROXY: "10.4.0.7,10.4.1.0/28" })).toMatchObject({
+      production: true,
+      trustedProxies: ["10.4.0.7", "10.4.1.0/28"],
+    });
+  });
+  it("is told of in docs/deploy.md", () => {
+    expect(readFileSync(join(root, "docs/deploy.md"), "utf8")).toMatch(/`TRUST_PROXY`[^.]*placeholder/);
   });
 });
 

@@ -122,8 +122,13 @@ export const corsOrigin: Reader<string> = (text) => {
   return text;
 };
 
+/** What stands in files to be filled in. */
+const placeholderMark = "REPLACE";
+
 /** An IP address, or a subnet such as 10.0.0.0/8. */
 export const subnet: Reader<string> = (text) => {
+  if (text.startsWith(placeholderMark))
+    throw new Refused("must be filled in with IP addresses or subnets such as 10.0.0.0/28");
   const [address = "", prefix = "0", ...rest] = text.split("/");
   const version = isIP(address);
   if (
