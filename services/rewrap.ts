@@ -11,9 +11,12 @@ import { loadOrCreateSecrets, nextBootName, replaceSecret } from "./shared/embed
 import { StartError } from "./shared/embedded/start-error.ts";
 
 const embeddedDatabase = "records";
+/** No other setting is read: it runs where the migration does, which holds no other secret. */
+const wanted =
+  /^(?:DATA_DIR|DATABASE_URL|(?:NEW_)?BOOT_SECRET|DATABASE_LOGINS|DATABASE_PASSWORD_[A-Z0-9]+)(?:_FILE)?$/;
 
 async function rewrap(env: NodeJS.ProcessEnv): Promise<void> {
-  const config = readConfig(env);
+  const config = readConfig(Object.fromEntries(Object.entries(env).filter(([name]) => wanted.test(name))));
   const { bootSecret, newBootSecret, databaseUrl, dataDir } = config;
   if (bootSecret !== undefined && newBootSecret === undefined)
     throw new StartError("NEW_BOOT_SECRET (or NEW_BOOT_SECRET_FILE) must hold the secret that is to follow.");
