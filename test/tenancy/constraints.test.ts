@@ -262,13 +262,13 @@ const statements: [rule: string, as: As, sql: string, code: Code][] = [
   ["a day's count that is forgotten", "tenant", "delete from daily_counts", forbidden],
   [
     "a lock-out under what somebody typed",
-    "tenant",
+    "platform",
     "insert into lockouts (tenant_id, account, state) values (:our, 'x@people.example', 'null')",
     check,
   ],
   [
     "an address known to a foreign user",
-    "tenant",
+    "platform",
     "insert into known_origins (tenant_id, user_id, address) values (:our, :theirDoctor, '192.0.2.2')",
     foreignKey,
   ],
@@ -280,13 +280,13 @@ const statements: [rule: string, as: As, sql: string, code: Code][] = [
   ],
   [
     "a fourth link of one account",
-    "tenant",
+    "platform",
     "update mail_tokens set kind = 'reset_password', slot = 4 where user_id = :ourDoctor",
     check,
   ],
   [
     "a second link to verify an address",
-    "tenant",
+    "platform",
     "update mail_tokens set slot = 2 where user_id = :ourDoctor",
     check,
   ],
