@@ -113,6 +113,7 @@ export async function fillTenant(owner: pg.Client, subdomain: string): Promise<F
     ids,
   );
   const patientId = await fillPatients(owner, tenantId, departmentId, doctorId);
+  await fillBackups(owner, tenantId);
   return { tenantId, departmentId, doctorId, patientId };
 }
 
@@ -165,6 +166,34 @@ async function fillPatients(
     [tenantId, rows[0].id, doctorId],
   );
   return rows[0].id;
+}
+
+async function fillBackups(owner: pg.Client, tenantId: number): Promise<void> {
+  const id = `bk_${String(tenantId).padStart(32, "0")}`;
+  await owner.query(
+    `insert into backups (id, type, tenant_id, reason, schema_version, key_version, size_bytes, rows, sha256, created_at,
+       verified_at) values ($2, 'tenant', $1, 'manual', '-', 1, 1, 1, repeat('0', 64), now(), now())`,
+    [tenantId, id],
+  );
+  await owner.query(
+    `insert into backup_jobs (id, kind, type, tenant_id, backup_id, reason)
+     values (gen_random_uuid(), 'backup', 'tenant', $1, $2, 'manual')`,
+    [tenantId, id],
+  );
+  await owner.query(
+    `insert into backup_tickets (token_hash, tenant_id, session_id, backup_id, expires_at)
+     values (sha256(convert_to($2, 'UTF8')), $1, gen_random_uuid(), $2, now())`,
+    [tenantId, id],
+  );
+  await owner.query(
+    "insert into archive_keys (backup_id, tenant_id, master_version, wrapped) values ($2, $1, 1, '-')",
+    [tenantId, id],
+  );
+  // Over already, so that it holds nobody up.
+  await owner.query(
+    "insert into tenant_freezes (tenant_id, job_id, until) values ($1, gen_random_uuid(), now())",
+    [tenantId],
+  );
 }
 
 /** Tables that no statement made for a tenant may read at all, not even for its own rows. */

@@ -77,7 +77,15 @@ it("the login is no superuser, bypasses nothing, makes nothing and is held to th
      from pg_roles r where rolname = 'records_login'`,
   );
   expect(rows).toEqual([
-    { privileged: false, member_of: ["records_app true false", "records_login_platform false true"] },
+    {
+      privileged: false,
+      member_of: [
+        "records_app true false",
+        "records_login_platform false true",
+        // To put one tenant's rows in the place of the present ones, still held to that tenant.
+        "records_restore false true",
+      ],
+    },
   ]);
 });
 

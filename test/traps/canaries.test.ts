@@ -53,7 +53,7 @@ const mayStand: Readonly<Record<string, readonly string[]>> = {
   resetEmail: ["jobs", "users"],
   // People type passwords there: an account that is not there is counted without it.
   unknownLoginEmail: [],
-  userAgent: ["audit_entries", "sessions"],
+  userAgent: ["audit_entries", "audit_repeats", "sessions"],
 };
 type Canary = keyof typeof mayStand;
 
