@@ -1,9 +1,10 @@
 // A real S3 server for tests (versitygw over a folder), on a free loopback port, with credentials, versions and object lock.
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import type { S3Options } from "../../services/shared/store/s3-connection.ts";
 import { freePort, takesConnections } from "./nats.ts";
 import { eventually } from "./service.ts";
@@ -32,6 +33,8 @@ export const program = findServer();
 export interface S3Server {
   /** Of a bucket that nobody has made yet. */
   options(bucket: string): S3Options;
+  /** Another login, which may do nothing yet: rights come by a bucket's policy. */
+  addUser(accessKey: string, secretKey: string): Promise<void>;
   /** Where it keeps its buckets, one folder each. */
   folder: string;
   processId(): number;
@@ -54,11 +57,21 @@ export async function startS3({ tls, folder }: S3Setup = {}): Promise<S3Server> 
   if (program === undefined) throw new Error("no versitygw on PATH");
   const home = await mkdtemp(join(tmpdir(), "records-s3-"));
   const buckets = folder ?? join(home, "buckets");
-  for (const each of ["versions", "metadata"]) await mkdir(join(home, each));
+  for (const each of ["versions", "metadata", "accounts"]) await mkdir(join(home, each));
   await mkdir(buckets, { recursive: true });
   const port = await freePort();
   const address = `127.0.0.1:${port}`;
-  const options = ["--port", address, "--region", region, "--quiet", "--health", "/health", "--keep-alive"];
+  const endpoint = `${tls === undefined ? "http" : "https"}://${address}`;
+  const options = [
+    "--port",
+    address,
+    "--region",
+    region,
+    "--quiet",
+    "--keep-alive",
+    "--iam-dir",
+    join(home, "accounts"),
+  ];
   if (tls !== undefined) {
     await writeFile(join(home, "certificate.pem"), tls.certificate);
     await writeFile(join(home, "key.pem"), tls.key, { mode: 0o600 });
@@ -93,12 +106,18 @@ export async function startS3({ tls, folder }: S3Setup = {}): Promise<S3Server> 
   await start();
   return {
     options: (bucket) => ({
-      endpoint: `${tls === undefined ? "http" : "https"}://${address}`,
+      endpoint,
       bucket,
       region,
       ...credentials,
       pathStyle: true,
     }),
+    addUser: async (accessKey, secretKey) => {
+      const as = ["admin", "--region", region, "--endpoint-url", endpoint];
+      const user = ["--access", accessKey, "--secret", secretKey, "--role", "user"];
+      const env = { ADMIN_ACCESS_KEY: credentials.accessKey, ADMIN_SECRET_KEY: credentials.secretKey };
+      await promisify(execFile)(program ?? "", [...as, "create-user", ...user], { env });
+    },
     folder: buckets,
     processId: () => child?.pid ?? 0,
     kill: () => end("SIGKILL"),

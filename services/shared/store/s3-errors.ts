@@ -33,6 +33,9 @@ const noTls: Told = ["unavailable", "The store does not speak TLS: see S3_ENDPOI
 const away: Told = ["unavailable", "The store cannot be reached."];
 const ended: Told = ["unavailable", "The connection to the store broke."];
 
+const busy: Told = ["unavailable", "The store is busy."];
+const lasting = new Set([noTls, distrusted]);
+
 /** S3's codes, and Node's of the way there. */
 const known: Readonly<Record<string, Told>> = {
   NoSuchKey: noObject,
@@ -69,6 +72,9 @@ const known: Readonly<Record<string, Told>> = {
   XMinioStorageFull: full,
   XMinioAdminBucketQuotaExceeded: full,
   EntityTooLarge: full,
+  SlowDown: busy,
+  OperationAborted: busy,
+  RequestTimeout: busy,
   ECONNREFUSED: away,
   ENOTFOUND: away,
   EAI_AGAIN: away,
@@ -91,13 +97,18 @@ const known: Readonly<Record<string, Told>> = {
   CERT_UNTRUSTED: distrusted,
 };
 
-/** @param status of the last answer, where there was one: some answers carry no code */
+/**
+ * @param status of the last answer, where there was one: some answers carry no code
+ * @throws what is no failure of the store but a fault of this program, as it is
+ */
 export function asS3Error(error: unknown, status: number | undefined): StoreError {
   if (error instanceof StoreError) return error;
   const code = codeOf(error);
-  const told = known[code] ?? byStatus(status);
+  if (code === "" && status === undefined) throw error;
+  const told = known[code] ?? byStatus(status, code);
   const name = error instanceof Error ? error.name : typeof error;
-  const passing = told[0] === "unavailable" && told !== distrusted && told !== noTls;
+  const again = status === undefined || status < 300 || status >= 500 || status === 408 || status === 429;
+  const passing = told === busy || (told[0] === "unavailable" && again && !lasting.has(told));
   return new S3Error(told, code, passing, {
     cause: new Error(`S3 answered ${[code || name, status].join(" ")}`),
   });
@@ -111,15 +122,16 @@ function codeOf(error: unknown): string {
   return typeof parsed === "string" ? parsed : "";
 }
 
-function byStatus(status: number | undefined): Told {
+/** @param code one that is not known here, or none */
+function byStatus(status: number | undefined, code: string): Told {
   if (status === 401 || status === 403) return noRight;
-  if (status === 404) return noObject;
+  // With a code of its own it may be the user that was not found.
+  if (status === 404 && code === "") return noObject;
   if (status === 413 || status === 507) return full;
   if (status === 301 || status === 307) return wrongRegion;
+  const understood = status !== undefined && status >= 300;
   return [
     "unavailable",
-    status === undefined || status < 300
-      ? "The store's answer was not understood."
-      : `The store answers ${status}.`,
+    understood ? `The store answers ${status}.` : "The store's answer was not understood.",
   ];
 }

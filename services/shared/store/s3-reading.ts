@@ -32,7 +32,7 @@ async function* chunksOf(
     if (bytes < expected) throw new StoreError("unavailable", "The store ended in an object.");
   } catch (error) {
     signal.throwIfAborted();
-    throw asS3Error(error, undefined);
+    throw asS3Error(error, answer.statusCode);
   } finally {
     clearTimeout(clock);
   }
