@@ -34,7 +34,9 @@ describe("where backups are kept", () => {
   });
   it("is a bucket when a server is set", () => {
     expect(openStore(readConfig(s3))).toBeInstanceOf(S3Store);
-    expect(openStore(readConfig({ ...s3, S3_RETENTION_DAYS: "30", S3_PREFIX: "a/b" }))).toBeInstanceOf(S3Store);
+    expect(openStore(readConfig({ ...s3, S3_RETENTION_DAYS: "30", S3_PREFIX: "a/b" }))).toBeInstanceOf(
+      S3Store,
+    );
   });
 });
 

@@ -74,7 +74,7 @@ export const secretNames = new Set([...settingNames].filter((name) => settingNam
 export const image = `records-service:${JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version}`;
 
 /** One name, and a tag with a whole version: neither `latest` nor a line that moves. */
-export const pinned = /^[a-z0-9][\w./-]*:\d+\.\d+(?:\.\d+)?(?:-[a-z][\w.-]*)?$/;
+export const pinned = /^[a-z0-9][\w./-]*:v?\d+\.\d+(?:\.\d+)?(?:-[a-z][\w.-]*)?$/;
 
 /** Longest a process takes to stop: after that it ends itself (services/main.ts). */
 export const stopSecondsMax =

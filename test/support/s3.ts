@@ -11,8 +11,7 @@ import { eventually } from "./service.ts";
 
 /** The one that .ci/run installs. */
 export const versitygw = "github.com/versity/versitygw/cmd/versitygw@v1.8.0";
-const credentials = { accessKey: "records-tests", secretKey: "store-login-of-tests" };
-const region = "eu-test-1";
+const login = { accessKey: "records-tests", secretKey: "store-login-of-tests" };
 
 function findServer(): string | undefined {
   const folders = [...(process.env["PATH"] ?? "").split(":"), join(homedir(), "go/bin"), "/usr/local/bin"];
@@ -51,9 +50,16 @@ export interface S3Setup {
   tls?: { certificate: string; key: string };
   /** For its buckets; by default it makes one of its own. */
   folder?: string;
+  credentials?: { accessKey: string; secretKey: string };
+  region?: string;
 }
 
-export async function startS3({ tls, folder }: S3Setup = {}): Promise<S3Server> {
+export async function startS3({
+  tls,
+  folder,
+  credentials = login,
+  region = "eu-test-1",
+}: S3Setup = {}): Promise<S3Server> {
   if (program === undefined) throw new Error("no versitygw on PATH");
   const home = await mkdtemp(join(tmpdir(), "records-s3-"));
   const buckets = folder ?? join(home, "buckets");
