@@ -333,7 +333,7 @@ describe.each(stages.map((stage) => [stage.name, stage] as const))("%s", (_name,
     it("gives the store to the backups alone", () => {
       const holders = ours.filter((each) =>
         containerOf(each).env.some(({ valueFrom }: Tree) =>
-          /^records-store/.test((valueFrom?.secretKeyRef ?? valueFrom?.configMapKeyRef)?.name ?? ""),
+          ((valueFrom?.secretKeyRef ?? valueFrom?.configMapKeyRef)?.name ?? "").startsWith("records-store"),
         ),
       );
       expect(holders.map(({ metadata }) => metadata.name)).toEqual(["backups"]);
