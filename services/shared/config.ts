@@ -8,6 +8,7 @@ import { Refused } from "./settings/readers.ts";
 import { faultsBetween } from "./settings/rules.ts";
 import { familyMark, type Setting } from "./settings/entry.ts";
 import { type Config, settings } from "./settings/settings.ts";
+import { withMinioNames } from "./settings/store.ts";
 
 const secretFileBytesMax = 65_536;
 
@@ -27,8 +28,9 @@ const byName = new Map<string, Setting<unknown>>(Object.values(settings).map((ea
  * The checked settings of this process.
  * @throws ConfigError naming every fault of the environment
  */
-export function readConfig(env: NodeJS.ProcessEnv): Config {
+export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const faults: string[] = [];
+  const env = withMinioNames(environment, faults);
   const given = givenTexts(env, faults);
   const isGiven = (name: string) => given.has(name) || isSet(env[`${name}_FILE`]);
   const textOf = (name: string): string | undefined => given.get(name) ?? byName.get(name)?.fallback(textOf);

@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   image,
+  interpolate,
   pinned,
   readYaml,
   root,
@@ -131,6 +132,30 @@ describe("together", () => {
   it("the database's log holds no values of statements that fail", () => {
     expect(compose.services.postgres.command).toEqual(quietSettings.flatMap((setting) => ["-c", setting]));
   });
+  it("the store's login is with the backups alone, and nobody else reaches it", () => {
+    const holders = services.filter(([, { environment }]) => environment?.S3_SECRET_KEY !== undefined);
+    expect(holders.map(([name]) => name)).toEqual(["backups"]);
+    const reaching = services.filter(([, { networks }]) => networks.includes("store"));
+    expect(reaching.map(([name]) => name).sort()).toEqual(["backups", "store"]);
+  });
+  it("the store knows the login that the backups have, and keeps everything in its volume", () => {
+    const { store, backups } = compose.services;
+    expect(store.environment.ROOT_ACCESS_KEY).toBe(backups.environment.S3_ACCESS_KEY);
+    expect(store.environment.ROOT_SECRET_KEY).toBe(backups.environment.S3_SECRET_KEY);
+    expect(store.environment.VGW_REGION).toBe(backups.environment.S3_REGION);
+    expect(interpolate(backups.environment.S3_ENDPOINT, {})).toBe(
+      `http://store${store.environment.VGW_PORT}`,
+    );
+    expect(store.volumes).toEqual(["store:/data"]);
+    const [, , script] = store.entrypoint;
+    const folders = [
+      store.environment.VGW_VERSIONING_DIR,
+      store.environment.VGW_META_SIDECAR,
+      "/data/buckets",
+    ];
+    for (const folder of folders)
+      expect(script).toMatch(new RegExp(`mkdir .*${folder}\\b.*&& exec versitygw`));
+  });
   it("the bus asks for a login, the one that the services have", () => {
     const [, user, , password] = compose.services.nats.command;
     for (const [, { environment }] of running) {
@@ -146,7 +171,7 @@ describe("together", () => {
       volumes.map((each: string) => each.split(":")[0]),
     );
     expect(Object.keys(compose.volumes).sort()).toEqual([...new Set(used)].sort());
-    expect(others.map(([name]) => name).sort()).toEqual(["nats", "postgres"]);
+    expect(others.map(([name]) => name).sort()).toEqual(["nats", "postgres", "store"]);
     expect(compose).not.toHaveProperty("version");
   });
   it("each variable that is demanded is explained in docs/deploy.md", () => {

@@ -77,7 +77,7 @@ export const isSecret = (name: string): boolean => described.includes(`${perKind
 export const image = `records-service:${JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version}`;
 
 /** One name, and a tag with a whole version: neither `latest` nor a line that moves. */
-export const pinned = /^[a-z0-9][\w./-]*:\d+\.\d+(?:\.\d+)?(?:-[a-z][\w.-]*)?$/;
+export const pinned = /^[a-z0-9][\w./-]*:v?\d+\.\d+(?:\.\d+)?(?:-[a-z][\w.-]*)?$/;
 
 /** Longest a process takes to stop: after that it ends itself (services/main.ts). */
 export const stopSecondsMax =

@@ -37,6 +37,7 @@ const secretKeys: Record<string, readonly string[]> = {
   "records-outbound": ["DATABASE_PASSWORD_OUTBOUND", "TELEGRAM_BOT_TOKEN", "AUDIT_CHECKPOINT_URL"],
   "records-backups": ["DATABASE_PASSWORD_BACKUPS"],
   "records-owner": ["DATABASE_URL", "POSTGRES_PASSWORD"],
+  "records-store": ["S3_ACCESS_KEY", "S3_SECRET_KEY"],
 };
 /** Which of them a workload reads. The migration sets the passwords of all logins. */
 const secretsOf: Record<string, readonly string[]> = {
@@ -45,7 +46,7 @@ const secretsOf: Record<string, readonly string[]> = {
   crypto: ["records-bus", "records-crypto"],
   support: ["records-bus", "records-support"],
   outbound: ["records-bus", "records-outbound"],
-  backups: ["records-bus", "records-backups"],
+  backups: ["records-bus", "records-backups", "records-store"],
   migrate: [
     "records-owner",
     "records-accounts",
@@ -97,7 +98,12 @@ function written(folder: string): Stage {
   return { name: folder, objects, settings: literalsOf(path), hasServices: folder === "k8s/base" };
 }
 
-const stages: Stage[] = ["k8s/base", "k8s/components/nats", "k8s/components/postgres-dev"].map(written);
+const stages: Stage[] = [
+  "k8s/base",
+  "k8s/components/nats",
+  "k8s/components/postgres-dev",
+  "k8s/components/store-dev",
+].map(written);
 for (const name of overlays) {
   const objects = rendered(name);
   if (objects === undefined) {
@@ -360,9 +366,11 @@ describe.each(stages.map((stage) => [stage.name, stage] as const))("%s", (_name,
       ]);
       expect(usersOf("uses-mail")).toEqual(["support"]);
       expect(usersOf("uses-internet")).toEqual(["outbound"]);
+      expect(usersOf("uses-store")).toEqual(["backups"]);
       for (const [policy, label, ports] of [
         ["bus", "uses-bus", [4222]],
         ["database", "uses-database", [5432]],
+        ["store", "uses-store", [443, 3900, 7070, 8333, 9000]],
         ["mail", "uses-mail", [25, 465, 587]],
         ["internet", "uses-internet", [443, 1024]],
       ] as const) {
@@ -379,6 +387,45 @@ describe.each(stages.map((stage) => [stage.name, stage] as const))("%s", (_name,
       expect(
         entrances.map(({ spec }) => spec.podSelector.matchLabels["app.kubernetes.io/component"]),
       ).toEqual(["gateway"]);
+    });
+    it("gives the store to the backups alone", () => {
+      const holders = ours.filter((each) =>
+        containerOf(each).env.some(({ valueFrom }: Tree) =>
+          ((valueFrom?.secretKeyRef ?? valueFrom?.configMapKeyRef)?.name ?? "").startsWith("records-store"),
+        ),
+      );
+      expect(holders.map(({ metadata }) => metadata.name)).toEqual(["backups"]);
+      const { env } = containerOf(holders[0]);
+      for (const { name, valueFrom } of env) {
+        const reference = valueFrom?.configMapKeyRef;
+        if (reference === undefined) continue;
+        expect(reference.key).toBe(name);
+        if (reference.optional !== true) expect(settings).toHaveProperty(name);
+      }
+      for (const name of Object.keys(settings).filter((each) => each.startsWith("S3_")))
+        expect(env.map((each: Tree) => each.name)).toContain(name);
+    });
+    it("lets gateways fetch archives from the backups, and nobody else", () => {
+      const policies = kinds(objects, "NetworkPolicy");
+      const specOf = (wanted: string) => policies.find(({ metadata }) => metadata.name === wanted).spec;
+      const backups = deployments.find((each) => labelOf(each) === "backups");
+      const port = containerOf(backups).ports.find(({ name }: Tree) => name === "stream").containerPort;
+      const labelsOf = (component: string) => ({
+        matchLabels: { "app.kubernetes.io/name": "records", "app.kubernetes.io/component": component },
+      });
+      expect(containerOf(backups).env).toContainEqual({ name: "BACKUP_STREAM_PORT", value: String(port) });
+      expect(specOf("archives")).toEqual({
+        podSelector: labelsOf("backups"),
+        policyTypes: ["Ingress"],
+        ingress: [
+          { from: [{ podSelector: labelsOf("gateway") }], ports: [{ protocol: "TCP", port: "stream" }] },
+        ],
+      });
+      expect(specOf("downloads")).toEqual({
+        podSelector: labelsOf("gateway"),
+        policyTypes: ["Egress"],
+        egress: [{ to: [{ podSelector: labelsOf("backups") }], ports: [{ protocol: "TCP", port }] }],
+      });
     });
     it("admits only pods that keep to the restricted standard", () => {
       const [namespace] = kinds(objects, "Namespace");
@@ -421,11 +468,22 @@ describe("components", () => {
     const compose = readYaml("docker-compose.yml")[0].services.postgres.command;
     expect(spec.template.spec.containers[0].args).toEqual(compose);
   });
+  it("the store has a budget, and the folders it needs in its volume", () => {
+    const objects = readYaml("k8s/components/store-dev/store.yaml");
+    const [budget] = kinds(objects, "PodDisruptionBudget");
+    expect(budget.spec.selector).toEqual(objects[0].spec.selector);
+    const [container] = objects[0].spec.template.spec.containers;
+    expect(container.volumeMounts).toContainEqual({ name: "objects", mountPath: "/data" });
+    for (const { name, value } of container.env) {
+      if (/_DIR$|_SIDECAR$/.test(name)) expect(container.args[0]).toMatch(new RegExp(`mkdir .*${value}\\b`));
+    }
+  });
   it("are the versions that docker-compose.yml has", () => {
     const [compose] = readYaml("docker-compose.yml");
     for (const [name, path] of [
       ["nats", "k8s/components/nats/nats.yaml"],
       ["postgres", "k8s/components/postgres-dev/postgres.yaml"],
+      ["store", "k8s/components/store-dev/store.yaml"],
     ] as const) {
       expect(readYaml(path)[0].spec.template.spec.containers[0].image).toBe(compose.services[name].image);
     }
@@ -434,6 +492,7 @@ describe("components", () => {
     for (const [path, label] of [
       ["k8s/components/nats/nats.yaml", "uses-bus"],
       ["k8s/components/postgres-dev/postgres.yaml", "uses-database"],
+      ["k8s/components/store-dev/store.yaml", "uses-store"],
     ] as const) {
       const [policy] = kinds(readYaml(path), "NetworkPolicy");
       expect(policy.spec.ingress[0].from).toEqual([{ podSelector: { matchLabels: { [label]: "true" } } }]);
@@ -447,6 +506,10 @@ describe("production's TRUST_PROXY", () => {
   const settings = {
     ...literalsOf("k8s/base/kustomization.yaml"),
     ...literalsOf("k8s/overlays/production/kustomization.yaml"),
+    // Of the backups' process alone.
+    S3_ENDPOINT: "",
+    S3_BUCKET: "",
+    S3_RETENTION_DAYS: "",
     SERVICES: "api-gateway",
     NATS_URL: "nats://records:password-of-tests@nats:4222",
     JWT_SECRET: secret("jwt"),

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { join } from "node:path";
 import { describeWithNats } from "../support/describe-with-nats.ts";
 import { freePort, type NatsServer, startNats } from "../support/nats.ts";
+import { program, type S3Server, startS3 } from "../support/s3.ts";
 import {
   addressOf,
   type Answer,
@@ -33,6 +34,8 @@ const given = {
   ADMIN_PASSWORD: "Quiet-Harbour-58",
   POSTGRES_PASSWORD: "c2d1b7a94e03",
   NATS_PASSWORD: "9e3107fb52ac",
+  S3_ACCESS_KEY: "records-compose",
+  S3_SECRET_KEY: "5f0c1de8a72b93",
 };
 
 describeWithNats("the processes of docker-compose.yml", () => {
@@ -40,6 +43,9 @@ describeWithNats("the processes of docker-compose.yml", () => {
   let nats: NatsServer;
   const processes = new Map<string, RunningProcess>();
   const healthPorts = new Map<string, number>();
+  let store: S3Server | undefined;
+  /** Nobody listens there where no S3 server is installed. */
+  let storeUrl = "http://127.0.0.1:9";
   let url = "";
   let token = "";
 
@@ -48,7 +54,11 @@ describeWithNats("the processes of docker-compose.yml", () => {
     const [, socket = ""] = /@(.*)\/records$/.exec(database.url) ?? [];
     const filled = Object.entries<string>(environment).map(([key, value]) => [
       key,
-      interpolate(value, given).replace("nats:4222", nats.address).replace("postgres:5432", socket),
+      interpolate(value, given)
+        .replace("nats:4222", nats.address)
+        .replace("postgres:5432", socket)
+        .replace("http://store:7070", storeUrl)
+        .replace(/^backups$/, key === "BACKUP_STREAM_HOST" ? "127.0.0.1" : "backups"),
     ]);
     return { ...Object.fromEntries(filled), DATA_DIR: join(database.folder, name) };
   };
@@ -66,11 +76,16 @@ describeWithNats("the processes of docker-compose.yml", () => {
   beforeAll(async () => {
     const login = compose.services.nats.command.slice(0, 4).map((each: string) => interpolate(each, given));
     [nats, database] = await Promise.all([startNats(login), startDatabase()]);
+    if (program === undefined) return;
+    const { S3_ACCESS_KEY: accessKey, S3_SECRET_KEY: secretKey } = given;
+    store = await startS3({ credentials: { accessKey, secretKey }, region: "us-east-1" });
+    storeUrl = store.options("any").endpoint;
   }, 60_000);
   afterAll(async () => {
     for (const running of processes.values()) await running.stop();
     await nats.stop();
     await database.stop();
+    await store?.stop();
   });
 
   it("demand what an operator has to choose", () => {
@@ -120,6 +135,30 @@ describeWithNats("the processes of docker-compose.yml", () => {
     const health = await call("GET", "/api/admin/health", { token });
     expect(health).toMatchObject({ status: 200, body: { checks: { postgres: "ok", bus: "ok" } } });
   });
+
+  (program === undefined ? it.skip : it)(
+    "keep backups in the store, and hand them out",
+    async () => {
+      const health = await eventually(async () => {
+        const { body } = await call("GET", "/api/admin/health", { token });
+        return body.checks.object_store === "ok" && body;
+      }, 30_000);
+      expect(health.checks.object_store).toBe("ok");
+      const made = await served("POST", "/api/admin/backup/create", { token, body: { type: "full" } });
+      expect(made.status).toBe(200);
+      const { job_id: job, backup_id: backup } = made.body;
+      const ended = await eventually(async () => {
+        const { body } = await call("GET", `/api/admin/backup/status/${job}`, { token });
+        return ["succeeded", "failed"].includes(body.status) && body;
+      }, 60_000);
+      expect(ended).toMatchObject({ status: "succeeded", error: null });
+      const headers = { Authorization: `Bearer ${token}` };
+      const download = await fetch(`${url}/api/admin/backup/download/${backup}`, { headers });
+      expect(download.status).toBe(200);
+      expect((await download.arrayBuffer()).byteLength).toBeGreaterThan(1_000);
+    },
+    120_000,
+  );
 
   it("keep no secret in what they print", () => {
     const printed = [...processes.values()].map((running) => running.output()).join("\n");

@@ -77,7 +77,7 @@ export async function startNats(args: readonly string[] = []): Promise<NatsServe
   };
 }
 
-function takesConnections(port: number): Promise<boolean> {
+export function takesConnections(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1");
     const answer = (taken: boolean) => {

@@ -1,12 +1,13 @@
 /** Rules between settings: what must be given together, what may not be published, what may not collide. */
 import type { Config } from "./settings.ts";
+import { storeFaults } from "./store-rules.ts";
 import { passwordFault } from "../passwords/password-policy.ts";
 import { secretNeeds } from "./secret-needs.ts";
 import { needsOwnPassword, publishedDemoPassword } from "./accounts.ts";
 
 /** The marks of values copied from documentation, examples and templates. */
 const placeholder =
-  /secret|password|change[-_ ]?(?:me|this|it)|replace[-_ ]?(?:me|this|with)|your[-_ ]?(?:own|jwt|key)|placeholder|example|insecure|default|demo|dummy|sample|0123456789abcdef|1234567890|qwertyuiop/i;
+  /secret|password|change[-_ ]?(?:me|this|it)|replace[-_ ]?(?:me|this|with)|your[-_ ]?(?:own|jwt|key)|placeholder|example|insecure|default|demo|dummy|sample|minioadmin|0123456789abcdef|1234567890|qwertyuiop/i;
 
 /** Published demo values and placeholders: anyone can know them. */
 export function isPublished(text: string): boolean {
@@ -24,6 +25,7 @@ export function faultsBetween(values: Partial<Config>, isGiven: (name: string) =
     ...demoFaults(values),
     ...collisions(values),
     ...loginFaults(values),
+    ...storeFaults(values, isGiven),
   ];
 }
 
@@ -94,6 +96,8 @@ function productionFaults(values: Partial<Config>, isGiven: (name: string) => bo
     const fault = passwordFault(values.adminPassword, about);
     if (fault !== undefined) faults.push(`ADMIN_PASSWORD is refused: ${fault}`);
   }
+  if (values.s3SecretKey && isPublished(values.s3SecretKey))
+    faults.push("S3_SECRET_KEY is a placeholder or a demo value.");
   if (values.demoMode && values.demoPassword && isPublished(values.demoPassword))
     faults.push("DEMO_MODE in production needs a DEMO_PASSWORD of its own: the default one is published.");
   return faults;

@@ -11,6 +11,7 @@ import { messengerSettings } from "./messenger.ts";
 import { paymentSettings } from "./payments.ts";
 import { rateSettings } from "./rates.ts";
 import { runtimeSettings } from "./runtime.ts";
+import { storeSettings } from "./store.ts";
 import { webhookSettings } from "./webhooks.ts";
 
 export const settings = {
@@ -26,6 +27,7 @@ export const settings = {
   ...webhookSettings,
   ...messengerSettings,
   ...backupSettings,
+  ...storeSettings,
 };
 
 type ValueOf<S> = S extends Setting<infer T> ? T : never;

@@ -8,7 +8,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { errorCode } from "../embedded/start-error.ts";
 import { makeFolder } from "../embedded/make-folder.ts";
-import { assertKey, StoreError, type Store, type StoredObject } from "./store.ts";
+import { assertKey, type Removal, StoreError, type Store, type StoredObject } from "./store.ts";
 
 /** Keys never begin with a dot, so it is no object's folder. */
 const unfinished = ".unfinished";
@@ -36,6 +36,8 @@ export class FolderStore implements Store {
       return { bytes: written.bytes };
     } catch (error) {
       body.destroy();
+      // Not the error that Node.js makes of an abort.
+      signal.throwIfAborted();
       throw asStoreError(error);
     }
   }
@@ -73,7 +75,7 @@ export class FolderStore implements Store {
     }
   }
 
-  async remove(key: string): Promise<void> {
+  async remove(key: string): Promise<Removal> {
     const place = this.#placeOf(key);
     try {
       await rm(place);
@@ -81,6 +83,7 @@ export class FolderStore implements Store {
     } catch (error) {
       if (!isAbsent(error)) throw asStoreError(error);
     }
+    return { bytesStay: false, lockedUntil: undefined };
   }
 
   async removeLeftovers(ageMs: number): Promise<number> {

@@ -12,6 +12,7 @@ export interface Store {
   /**
    * Writes an object from a stream of unknown length; an object of that key that is there already is replaced. It exists
    * under `key` only after this resolves, whole, or not at all: a failed or aborted put leaves the old object as it was.
+   * (A store that goes away just while it finishes an object may have it, whole, although the put failed.)
    * @param body is destroyed when the put fails
    * @throws StoreError; the body's own error, or the signal's reason, as they are
    */
@@ -25,12 +26,20 @@ export interface Store {
   stat(key: string): Promise<{ bytes: number; modifiedAt: Date } | undefined>;
   /** Whole objects only, in no particular order. `prefix` is the beginning of keys, not a folder. */
   list(prefix: string): AsyncIterable<StoredObject>;
-  /** What is not there is removed already. */
-  remove(key: string): Promise<void>;
-  /** Ends unfinished puts, also of processes that died, that began more than `ageMs` ago. @returns how many */
+  /** From now on it is not there: `stat`, `get` and `list` do not find it. What is not there is removed already. */
+  remove(key: string): Promise<Removal>;
+  /** Ends unfinished puts, also of processes that died, that have not moved for `ageMs`. @returns how many */
   removeLeftovers(ageMs: number): Promise<number>;
   /** A small write and read, within 2 s: for health. @throws StoreError */
   probe(): Promise<void>;
+}
+
+/** What is left of an object that was removed. */
+export interface Removal {
+  /** The store keeps its bytes as an older version. Who may read versions can bring them back, or end them. */
+  bytesStay: boolean;
+  /** Until then nobody ends them. Undefined where they are not locked, or the store does not say. */
+  lockedUntil: Date | undefined;
 }
 
 export type StoreFault =
@@ -57,7 +66,9 @@ export class StoreError extends Error {
 const keyCharsMax = 512;
 const keyPattern = /^[A-Za-z0-9][\w.-]*(?:\/[A-Za-z0-9][\w.-]*){0,7}$/;
 
+export const isKey = (text: string) => text.length <= keyCharsMax && keyPattern.test(text);
+
 /** Keys are made by this program alone; one of another form is a fault of it, never a path. */
 export function assertKey(key: string): void {
-  if (key.length > keyCharsMax || !keyPattern.test(key)) throw new Error("no key of a stored object");
+  if (!isKey(key)) throw new Error("no key of a stored object");
 }

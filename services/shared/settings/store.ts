@@ -1,0 +1,144 @@
+/** Settings of where backups are kept: a folder, or a bucket of an S3 server. */
+import { X509Certificate } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import { optional, secret, setting } from "./entry.ts";
+import * as read from "./readers.ts";
+
+/** The names that such stores were long set up by: read where ours is not set. */
+const olderNames: Readonly<Record<string, string>> = {
+  S3_BUCKET: "MINIO_BUCKET",
+  S3_REGION: "MINIO_REGION",
+  S3_ACCESS_KEY: "MINIO_ACCESS_KEY",
+  S3_ACCESS_KEY_FILE: "MINIO_ACCESS_KEY_FILE",
+  S3_SECRET_KEY: "MINIO_SECRET_KEY",
+  S3_SECRET_KEY_FILE: "MINIO_SECRET_KEY_FILE",
+};
+
+/** The environment with what `MINIO_*` says under our names; faults name both, where both are set and differ. */
+export function withMinioNames(env: NodeJS.ProcessEnv, faults: string[]): NodeJS.ProcessEnv {
+  const renamed: NodeJS.ProcessEnv = { ...env };
+  const take = (ours: string, theirs: string, text: string | undefined) => {
+    if (!text) return;
+    const known = renamed[ours];
+    if (!known) renamed[ours] = text;
+    else if (known !== text) faults.push(`${ours} and ${theirs} are both set and differ; one is enough.`);
+  };
+  for (const [ours, theirs] of Object.entries(olderNames)) take(ours, theirs, env[theirs]);
+  take("S3_ENDPOINT", "MINIO_ENDPOINT", minioEndpoint(env, faults));
+  return renamed;
+}
+
+/** A URL, or a host beside MINIO_PORT and MINIO_USE_SSL, which is true where it is not set: as minio's clients have it. */
+function minioEndpoint(env: NodeJS.ProcessEnv, faults: string[]): string | undefined {
+  const { MINIO_ENDPOINT: host, MINIO_PORT: port, MINIO_USE_SSL: ssl } = env;
+  if (!host || host.includes("://")) return host;
+  const secure = ssl ? read.readFlag(ssl) : true;
+  if (secure === undefined) faults.push("MINIO_USE_SSL must be true or false.");
+  return `${secure === false ? "http" : "https"}://${host}${port ? `:${port}` : ""}`;
+}
+
+/** http(s)://host[:port] and nothing more: buckets stand in the path, or before the host. */
+const endpoint: read.Reader<string> = (text) => {
+  const address = read.webAddress(text);
+  if (URL.parse(address)?.pathname !== "/") throw new read.Refused("must have no path");
+  return address;
+};
+
+/** S3's own rules; no dots, which a certificate for all buckets would not cover. */
+const bucketName = read.plainText(
+  /^[a-z0-9](?:[a-z0-9-]{1,61}[a-z0-9])$/,
+  "3 to 63 small letters, digits and dashes",
+);
+
+const certificateBytesMax = 1_048_576;
+const pemBlock = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
+
+/** The certificates in the file that is named, as PEM. Each is looked at, so that a wrong file is told at the start. */
+const certificates: read.Reader<string> = (path) => {
+  let text: string;
+  try {
+    const { size } = statSync(path);
+    text = size > certificateBytesMax ? "" : readFileSync(path, "utf8");
+  } catch {
+    throw new read.Refused("must name a file that can be read");
+  }
+  const blocks = text.match(pemBlock) ?? [];
+  try {
+    blocks.map((block) => new X509Certificate(block));
+  } catch {
+    throw new read.Refused("names a file with a certificate that is broken");
+  }
+  if (blocks.length === 0) throw new read.Refused("must name a file of certificates as PEM");
+  return blocks.join("\n");
+};
+
+const regionOfAws = /^https:\/\/s3[.-]([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com/;
+
+export const storeSettings = {
+  s3Endpoint: optional(
+    "S3_ENDPOINT",
+    endpoint,
+    "Address of the S3 server that keeps the backups; `MINIO_ENDPOINT` (with `MINIO_PORT`, `MINIO_USE_SSL`), `MINIO_BUCKET`, `MINIO_REGION`, `MINIO_ACCESS_KEY` and `MINIO_SECRET_KEY` are read too",
+    "a folder, `DATA_DIR`/backups",
+  ),
+  s3Bucket: optional("S3_BUCKET", bucketName, "Bucket of the backups; made if it is missing", "none"),
+  s3Region: setting(
+    "S3_REGION",
+    read.plainText(/^[\w-]{1,50}$/, "the name of a region"),
+    (textOf) => regionOfAws.exec(textOf("S3_ENDPOINT") ?? "")?.[1] ?? "us-east-1",
+    "Region of the bucket",
+    "of an Amazon endpoint its own, else us-east-1",
+  ),
+  s3AccessKey: secret(
+    "S3_ACCESS_KEY",
+    read.plainText(/^[!-~]{3,256}$/, "3 to 256 visible characters"),
+    "Name of the login at the S3 server",
+    "none",
+  ),
+  s3SecretKey: secret(
+    "S3_SECRET_KEY",
+    read.plainText(/^[!-~]{8,256}$/, "8 to 256 visible characters"),
+    "Password of the login at the S3 server",
+    "none",
+  ),
+  s3Prefix: optional(
+    "S3_PREFIX",
+    read.plainText(
+      /^[A-Za-z0-9][\w.-]{0,62}(?:\/[A-Za-z0-9][\w.-]{0,62}){0,3}$/,
+      "a path such as records/one",
+    ),
+    "Beginning of all objects' names, so that several installations share a bucket",
+    "none",
+  ),
+  s3PathStyle: setting(
+    "S3_PATH_STYLE",
+    read.flag,
+    (textOf) => String(!/\.amazonaws\.com(?:\.cn)?$/.test(textOf("S3_ENDPOINT") ?? "")),
+    "Whether the bucket stands in the path, or before the host's name",
+    "true, but for Amazon",
+  ),
+  s3Authority: optional(
+    "S3_CA_FILE",
+    certificates,
+    "File of the authorities (PEM) that the S3 server's certificate must come from",
+    "the usual ones",
+  ),
+  s3AllowHttp: setting(
+    "S3_ALLOW_HTTP",
+    read.flag,
+    "false",
+    "Whether a server with a public name or address may be spoken to without TLS",
+  ),
+  s3RetentionDays: optional(
+    "S3_RETENTION_DAYS",
+    read.wholeNumber(1, 3_650),
+    "Days for which nobody can destroy an object that was written; needs a bucket with object lock",
+    "none",
+  ),
+  s3RetentionMode: setting(
+    "S3_RETENTION_MODE",
+    read.oneOf("governance", "compliance"),
+    "governance",
+    "Who may end that early: who has the right to bypass it, or nobody at all",
+  ),
+};

@@ -1,0 +1,34 @@
+// Uploads that nobody goes on with: of writers that died, or whose abort did not arrive. Their parts are on no list of
+// objects, and cost room until somebody ends them.
+import type { S3Connection } from "./s3-connection.ts";
+import { abortUpload, unlessAbsent } from "./s3-objects.ts";
+
+/** Of a thousand uploads each; what is left then is found by the next round. */
+const pagesMax = 100;
+
+/** @param ageMs a large upload may take longer than this: its newest part says whether somebody still writes */
+export async function abortLeftovers(connection: S3Connection, ageMs: number): Promise<number> {
+  const { bucket } = connection;
+  let ended = 0;
+  let marker = "";
+  for (let page = 0; page < pagesMax; page++) {
+    const beginning = connection.nameOf("");
+    // There may be no bucket yet, and uploads end at any moment.
+    const found = await unlessAbsent(
+      connection.ask((client) => client.listIncompleteUploadsQuery(bucket, beginning, marker, "", "")),
+    );
+    if (found === undefined) return ended;
+    for (const { key, uploadId, initiated } of found.uploads) {
+      if (!isOlder(initiated, ageMs)) continue;
+      const parts = await unlessAbsent(connection.ask((client) => client.partsOf(bucket, key, uploadId)));
+      if (parts?.some(({ lastModified }) => lastModified && !isOlder(lastModified, ageMs))) continue;
+      const aborted = await unlessAbsent(abortUpload(connection, key, uploadId).then(() => true));
+      if (aborted === true) ended++;
+    }
+    if (!found.isTruncated || found.nextKeyMarker === marker) return ended;
+    marker = found.nextKeyMarker;
+  }
+  return ended;
+}
+
+const isOlder = (moment: Date, ageMs: number) => Date.now() - moment.getTime() > ageMs;
