@@ -1,22 +1,11 @@
 // The schema staging: for each table that an archive may hold, one of the same columns where an archive's rows are laid out,
 // under the job that did it: to be compared with the present ones, to be put in their place, or to prove that they can be.
 //   Rows die when their job ends; what a killed job left is swept hourly. Unlogged, as losing it costs a job another try.
-// It has no row-level security, which COPY cannot write under, and nobody but records_restore may look into it. That role
-// sees and writes one tenant's rows in the real tables, by the policies of records_app, whose member it is.
+// It has no row-level security, which COPY cannot write under, and nobody but the role that the backups' login takes up for a
+// restore may look into it (services/shared/database/grants/backups.ts). That role sees and writes one tenant's rows in
+// the real tables, by the policies of records_app, whose member it is.
 export const staging = `
-do $$
-begin
-  if not exists (select from pg_roles where rolname = 'records_restore') then
-    begin
-      create role records_restore nologin nosuperuser nobypassrls nocreaterole nocreatedb;
-    exception when duplicate_object or unique_violation then null; -- another database of this server was quicker
-    end;
-  end if;
-end $$;
-grant records_app to records_restore with inherit true, set false;
-
 create schema staging;
-grant usage on schema staging to records_restore;
 do $$
 declare
   name text;
@@ -36,14 +25,6 @@ begin
         order by attnum loop
       execute format('alter table staging.%I add column %I %s', name, part.attname, part.type);
     end loop;
-    execute format('grant select, insert, update, delete on staging.%I to records_restore', name);
   end loop;
 end $$;
-
-grant select, insert, update, delete on departments, users, preferences to records_restore;
-grant select, update on tenants to records_restore;
-grant select, insert, update on patients to records_restore;
-grant select, insert, update, delete on patient_records to records_restore;
-grant usage, select, update on sequence users_id_seq, departments_id_seq, patients_id_seq, patient_records_id_seq
-  to records_restore;
 `;

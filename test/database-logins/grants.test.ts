@@ -7,7 +7,14 @@ import { readGrants, readObjects } from "../../services/shared/database/grants/c
 import { grantsFor, grantsIn, keyOf } from "../../services/shared/database/grants/plan.ts";
 import { ofNobody, rightsByService } from "../../services/shared/database/grants/registry.ts";
 import { atStart, everyLogin } from "../../services/shared/database/grants/rights.ts";
-import { defaultLogins, loginsOf, platformRoleOf } from "../../services/shared/database/logins.ts";
+import {
+  defaultLogins,
+  everyRoleOf,
+  furtherRolesOf,
+  type Login,
+  loginsOf,
+  platformRoleOf,
+} from "../../services/shared/database/logins.ts";
 import type { Access } from "../../services/shared/access.ts";
 import { type EventKind, eventKinds } from "../../services/shared/event-kinds.ts";
 import { provision } from "../../services/shared/database/provision.ts";
@@ -118,7 +125,7 @@ describe("the catalogue", () => {
     "has for %s exactly what is declared",
     async (_name, login) => {
       const wanted = grantsFor(login).map(keyOf).sort();
-      expect(await granted([login.name, platformRoleOf(login.name)])).toEqual(wanted);
+      expect(await granted(everyRoleOf(login.name))).toEqual(wanted);
     },
   );
   it("has nothing for everybody, nor for the roles of the policies", async () => {
@@ -131,9 +138,11 @@ describe("the catalogue", () => {
          (select coalesce(array_agg(m.roleid::regrole::text || ' ' || m.inherit_option || ' ' || m.set_option || ' '
            || m.admin_option order by 1), '{}') from pg_auth_members m where m.member = r.oid) as member_of
        from pg_roles r where r.rolname = any($1) order by 1`,
-      [logins.flatMap(({ name }) => [name, platformRoleOf(name)])],
+      [logins.flatMap(({ name }) => everyRoleOf(name))],
     );
     const plain = { inherit: true, privileged: false };
+    const further = (login: Pick<Login, "name" | "services">) =>
+      furtherRolesOf(login).map(({ role }) => role);
     const expected = logins.flatMap(({ name, services }) => [
       {
         ...plain,
@@ -142,7 +151,7 @@ describe("the catalogue", () => {
         member_of: [
           "records_app true false false",
           `${platformRoleOf(name)} false true false`,
-          ...(services.includes("backups") ? ["records_restore false true false"] : []),
+          ...further({ name, services }).map((role) => `${role} false true false`),
         ],
       },
       {
@@ -151,6 +160,12 @@ describe("the catalogue", () => {
         login: false,
         member_of: ["records_platform true false false"],
       },
+      ...further({ name, services }).map((role) => ({
+        ...plain,
+        name: role,
+        login: false,
+        member_of: ["records_app true false false"],
+      })),
     ]);
     expect(rows.map((row) => ({ ...row, member_of: row.member_of.sort() }))).toEqual(
       expected
@@ -161,7 +176,7 @@ describe("the catalogue", () => {
 });
 
 describe("provisioning again", () => {
-  const all = logins.flatMap(({ name }) => [name, platformRoleOf(name)]);
+  const all = logins.flatMap(({ name }) => everyRoleOf(name));
   const everything = () => granted([...all, "records_app", "records_platform"]);
 
   it.each([

@@ -3,8 +3,8 @@
 import type { Readable, Writable } from "node:stream";
 import pg from "pg";
 import { from as copyFrom, to as copyTo } from "pg-copy-streams";
-import { restoreRole } from "./grants/backups.ts";
-import { platformRole } from "./scope.ts";
+import { restoreSuffix } from "./grants/backups.ts";
+import { platformRole, takeRole } from "./scope.ts";
 
 const connectMsMax = 10_000;
 /** Of one COPY or one statement over all of a tenant's rows. */
@@ -69,7 +69,7 @@ export class Bulk {
       [tenantId === undefined ? "" : String(tenantId), job ?? ""],
     );
     if (as === "platform") await this.asPlatform();
-    if (as === "restore") await this.#client.query(`set local role ${restoreRole}`);
+    if (as === "restore") await this.#client.query(takeRole(restoreSuffix));
   }
 
   /** For what the same transaction leaves in tables that the restore itself may not write. */

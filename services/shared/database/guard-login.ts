@@ -5,7 +5,7 @@ import type { Database } from "./database.ts";
 import { grantsText } from "./grants/catalogue.ts";
 import { type Grant, grantsFor, lacking } from "./grants/plan.ts";
 import { guarded, rightsByService } from "./grants/registry.ts";
-import { platformRoleOf, rightsOf, rolesOf } from "./logins.ts";
+import { everyRoleOf, furtherRolesOf, platformRoleOf, rightsOf } from "./logins.ts";
 
 const nobody = { tenantId: 0 };
 
@@ -36,8 +36,8 @@ export async function assertLoginFits(database: Database, services: readonly str
     values: [],
   });
   const { name, known, roles } = facts ?? { name: "?", known: false, roles: [] };
-  const own = rolesOf(facts?.services ?? []);
-  const strangers = roles.filter((role) => !own.includes(role));
+  const own = furtherRolesOf({ name, services: facts?.services ?? [] });
+  const strangers = roles.filter((role) => !own.some((further) => further.role === role));
   if (!known)
     throw new StartError(
       `The database login ${name} is none that \`npm run migrate\` keeps: use one of DATABASE_LOGINS.`,
@@ -47,7 +47,7 @@ export async function assertLoginFits(database: Database, services: readonly str
   const above = platformRoleOf(name);
   const needsAbove = rightsOf(services).some(({ platform }) => platform !== undefined);
   const wanted = grantsFor({ kind: "", services, name, platformRole: needsAbove ? above : undefined });
-  const values = [[name, above]];
+  const values = [everyRoleOf(name)];
   const actual = await database.read<Grant>(nobody, { text: grantsText, values });
   const [missing] = lacking(actual, wanted);
   if (missing !== undefined)

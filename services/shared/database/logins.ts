@@ -2,7 +2,7 @@
 // database and the kind, "records_accounts"; in the platform's scope it takes up the role "records_accounts_platform", if
 // any of its services works there.
 import { rightsByService } from "./grants/registry.ts";
-import type { ServiceRights } from "./grants/rights.ts";
+import type { Privileges, ServiceRights } from "./grants/rights.ts";
 
 export interface LoginKind {
   kind: string;
@@ -35,9 +35,20 @@ export function rightsOf(services: readonly string[]): ServiceRights[] {
   return services.flatMap((service) => rightsByService[service] ?? []);
 }
 
-/** Roles that a login of these services may take up, beside its own for the platform's scope. */
-export function rolesOf(services: readonly string[]): string[] {
-  return rightsOf(services).flatMap(({ takesUp }) => (takesUp === undefined ? [] : [takesUp]));
+/** Roles that the login takes up beside its own for the platform's scope, and what they may. */
+export function furtherRolesOf({
+  name,
+  services,
+}: Pick<Login, "name" | "services">): { role: string; privileges: Privileges }[] {
+  return rightsOf(services).flatMap(({ takesUp }) =>
+    takesUp === undefined ? [] : [{ role: `${name}_${takesUp.suffix}`, privileges: takesUp.privileges }],
+  );
+}
+
+/** All that a login may ever have had, whatever its services are now. */
+export function everyRoleOf(name: string): string[] {
+  const further = furtherRolesOf({ name, services: Object.keys(rightsByService) });
+  return [name, platformRoleOf(name), ...further.map(({ role }) => role)];
 }
 
 /** @returns undefined where the database's name leaves no room for the roles' */
@@ -47,7 +58,8 @@ export function loginsOf(database: string, kinds: readonly LoginKind[]): Login[]
     const worksAbove = rightsOf(services).some(({ platform }) => platform !== undefined);
     return { kind, services, name, platformRole: worksAbove ? platformRoleOf(name) : undefined };
   });
-  const fits = logins.every(({ name }) => Buffer.byteLength(platformRoleOf(name)) <= nameBytesMax);
+  const roles = logins.flatMap(({ name }) => everyRoleOf(name));
+  const fits = roles.every((role) => Buffer.byteLength(role) <= nameBytesMax);
   return fits ? logins : undefined;
 }
 

@@ -4,9 +4,8 @@ import pg from "pg";
 import { StartError } from "../embedded/start-error.ts";
 import { type LoginSettings, passwordOf } from "./application-login.ts";
 import { readGrants } from "./grants/catalogue.ts";
-import { restoreRights, restoreRole } from "./grants/backups.ts";
-import { grantsFor, grantsIn, statementsBetween } from "./grants/plan.ts";
-import { type Login, loginsOf, platformRoleOf, rightsOf, rolesOf } from "./logins.ts";
+import { grantsFor, statementsBetween } from "./grants/plan.ts";
+import { everyRoleOf, furtherRolesOf, type Login, loginsOf, rightsOf } from "./logins.ts";
 import { scramVerifier } from "./scram.ts";
 
 /** They had all rights once; now the policies are theirs, and nothing else. */
@@ -59,7 +58,7 @@ async function dropForgotten(owner: pg.Client, logins: readonly Login[]): Promis
     [logins.map(({ name }) => name)],
   );
   for (const { role } of rows) if (role !== null) await owner.query(`alter role ${id(role)} nologin`);
-  const roles = rows.flatMap(({ login }) => [login, platformRoleOf(login)]);
+  const roles = rows.flatMap(({ login }) => everyRoleOf(login));
   for (const role of roles) await setMemberships(owner, role, []);
   return roles;
 }
@@ -69,18 +68,19 @@ async function ensureRoles(owner: pg.Client, database: string, login: Login): Pr
   const { name, platformRole } = login;
   const isNew = await ensureRole(owner, name);
   await owner.query(`grant connect on database ${id(database)} to ${id(name)}`);
-  const above = platformRoleOf(name);
-  if (platformRole !== undefined) await ensureRole(owner, platformRole);
+  const further = furtherRolesOf(login).map(({ role }) => role);
+  for (const role of [platformRole, ...further]) if (role !== undefined) await ensureRole(owner, role);
   await setMemberships(owner, name, [
     { role: "records_app", inherit: true, set: false },
     ...(platformRole === undefined ? [] : [{ role: platformRole, inherit: false, set: true }]),
-    ...rolesOf(login.services).map((role) => ({ role, inherit: false, set: true })),
+    ...further.map((role) => ({ role, inherit: false, set: true })),
   ]);
-  await setMemberships(
-    owner,
-    above,
-    platformRole === undefined ? [] : [{ role: "records_platform", inherit: true, set: false }],
-  );
+  for (const role of everyRoleOf(name)) {
+    const policies =
+      role === platformRole ? "records_platform" : further.includes(role) ? "records_app" : undefined;
+    const wanted = policies === undefined ? [] : [{ role: policies, inherit: true, set: false }];
+    if (role !== name) await setMemberships(owner, role, wanted);
+  }
   return isNew;
 }
 
@@ -125,10 +125,10 @@ async function setMemberships(
 
 /** @param gone roles that are to have nothing */
 async function grantAll(owner: pg.Client, logins: readonly Login[], gone: readonly string[]): Promise<void> {
-  const roles = logins.flatMap(({ name }) => [name, platformRoleOf(name)]);
-  const wanted = [...logins.flatMap(grantsFor), ...grantsIn(restoreRole, restoreRights)];
+  const roles = logins.flatMap(({ name }) => everyRoleOf(name));
+  const wanted = logins.flatMap(grantsFor);
   for (let round = 0; ; round++) {
-    const actual = await readGrants(owner, [...roles, ...gone, ...policyRoles, restoreRole]);
+    const actual = await readGrants(owner, [...roles, ...gone, ...policyRoles]);
     const statements = statementsBetween(actual, wanted);
     if (statements.length === 0) return;
     if (round === roundsMax)

@@ -13,8 +13,11 @@ export type Purpose = "read" | "write";
 const settings = "set_config('plan_cache_mode', $1, true), set_config('transaction_read_only', $2, true)";
 
 const takePlatformRole = "set_config('role', session_user || '_platform', true)";
+/** @param suffix of one of the login's roles */
+export const takeRole = (suffix: string): string =>
+  `select set_config('role', session_user || '_${suffix}', true)`;
 /** The platform's scope, inside a transaction of MikroORM's or of one's own. */
-export const platformRole = `select ${takePlatformRole}`;
+export const platformRole = takeRole("platform");
 
 /**
  * Prepared once per connection (see connect.ts); all is local to the transaction they run in. They also say how the

@@ -1,10 +1,13 @@
 /** Settings of the database: who owns it, and as whom the services work. */
 import { defaultLogins, type LoginKind } from "../database/logins.ts";
+import { restoreSuffix } from "../database/grants/backups.ts";
 import { rightsByService } from "../database/grants/registry.ts";
 import { family, secret, setting } from "./entry.ts";
 import * as read from "./readers.ts";
 
 const kindsMax = 20;
+/** `<login>_platform` and `<login>_restore` are roles of a login, which another database's login must not be called. */
+const reserved: ReadonlySet<string> = new Set(["platform", restoreSuffix]);
 const known = Object.keys(rightsByService);
 
 /** `accounts=auth,tenants,users;login=*` */
@@ -22,8 +25,7 @@ function readKind(part: string): LoginKind {
   const [, kind = "", list = ""] = /^([a-z][a-z0-9]{0,19}) *= *([a-z*][a-z*, -]*)$/.exec(part) ?? [];
   const services = list === "*" ? known : list.split(",").map((each) => each.trim());
   const strangers = services.filter((service) => !known.includes(service));
-  // `<login>_platform` is the name of a login's role in the platform's scope.
-  if (kind === "" || kind === "platform" || strangers.length > 0)
+  if (kind === "" || reserved.has(kind) || strangers.length > 0)
     throw new read.Refused(
       `must list logins as name=service,service or name=*, the services among ${known.join(", ")}`,
     );

@@ -37,11 +37,34 @@ const everything = [
   "quarantined_fields",
 ];
 
-/** The role that a login of this service takes up to put one tenant's rows in the place of the present ones. */
-export const restoreRole = "records_restore";
+export const restoreSuffix = "restore";
+
+/** To lay an archive's rows out, and to put them in the place of the present ones. */
+const staged = Object.fromEntries(
+  [...Object.keys(kept), ...everything].map((table) => [`staging.${table}`, "select, insert, delete"]),
+);
+
+const restoring: Privileges = {
+  public: "usage",
+  staging: "usage",
+  ...staged,
+  departments: "select, insert, update, delete",
+  users: "select, insert, update",
+  user_counts: "select, insert, update",
+  preferences: "select, insert, update, delete",
+  tenants: "select, update",
+  tenant_freezes: "select (tenant_id, until)",
+  patients: "select, insert, update",
+  patient_records: "select, insert, update, delete",
+  users_id_seq: "usage, select, update",
+  departments_id_seq: "usage, select, update",
+  patients_id_seq: "usage, select, update",
+  patient_records_id_seq: "usage, select, update",
+  hold_sealing_keys: "execute",
+};
 
 export const backups: ServiceRights = {
-  takesUp: restoreRole,
+  takesUp: { suffix: restoreSuffix, privileges: restoring },
   tenant: { ...addJobs, ...runJobs, ...kept, backups: "select", backup_jobs: "select" },
   platform: {
     ...addJobs,
@@ -61,27 +84,4 @@ export const backups: ServiceRights = {
   audits: ["backup", "restore"],
   tells: ["backup.succeeded", "backup.failed", "restore.succeeded", "restore.failed"],
   enqueues: ["mail.backup_trouble"],
-};
-
-const staged = Object.fromEntries(
-  [...Object.keys(kept), ...everything].map((table) => [`staging.${table}`, "select, insert, delete"]),
-);
-
-export const restoreRights: Privileges = {
-  public: "usage",
-  staging: "usage",
-  ...staged,
-  departments: "select, insert, update, delete",
-  users: "select, insert, update",
-  user_counts: "select, insert, update",
-  preferences: "select, insert, update, delete",
-  tenants: "select, update",
-  tenant_freezes: "select (tenant_id, until)",
-  patients: "select, insert, update",
-  patient_records: "select, insert, update, delete",
-  users_id_seq: "usage, select, update",
-  departments_id_seq: "usage, select, update",
-  patients_id_seq: "usage, select, update",
-  patient_records_id_seq: "usage, select, update",
-  hold_sealing_keys: "execute",
 };

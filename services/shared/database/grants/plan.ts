@@ -1,5 +1,5 @@
 // From the declared rights of services to the grants of a login and its platform role.
-import { type Login, rightsOf } from "../logins.ts";
+import { furtherRolesOf, type Login, rightsOf } from "../logins.ts";
 import { atStart, everyLogin, type Privileges } from "./rights.ts";
 
 export interface Grant {
@@ -45,13 +45,15 @@ function privilegesIn(words: string): { privilege: string; columns: string[] }[]
   return found;
 }
 
-/** All that a login and its platform role are to have. */
-export function grantsFor({ name, platformRole, services }: Login): Grant[] {
+/** All that a login and the roles it takes up are to have. */
+export function grantsFor(login: Login): Grant[] {
+  const { name, platformRole, services } = login;
   const rights = rightsOf(services);
   const own = [everyLogin, atStart, ...rights.map(({ tenant }) => tenant)];
   const above = [everyLogin, ...rights.map(({ platform = {} }) => platform)];
   return merged([
     ...own.flatMap((privileges) => grantsIn(name, privileges)),
+    ...furtherRolesOf(login).flatMap(({ role, privileges }) => grantsIn(role, privileges)),
     ...(platformRole === undefined ? [] : above.flatMap((privileges) => grantsIn(platformRole, privileges))),
   ]);
 }

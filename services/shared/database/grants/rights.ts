@@ -13,8 +13,8 @@ export interface ServiceRights {
   readonly tenant: Privileges;
   /** On the rows of all tenants, in the platform's scope. Absent: no operation of the service works there. */
   readonly platform?: Privileges;
-  /** A role that it takes up for some of its work, beside the one for the platform's scope. */
-  readonly takesUp?: string;
+  /** A role that it takes up for some of its work, `<login>_<suffix>`, and what that may on the rows of one tenant. */
+  readonly takesUp?: { readonly suffix: string; readonly privileges: Privileges };
   /** Resources (of "resource.verb") whose entries it writes into the audit log. */
   readonly audits: readonly string[];
   /** It records refusals of any action, and what failed again and again. */
