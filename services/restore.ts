@@ -91,12 +91,12 @@ async function bringBack(
     const ownerUrl = config.databaseUrl ?? (await embeddedUrl(config.dataDir, closing));
     await provisionAt(ownerUrl, bootSecret, backup.manifest.contents.schema_version);
     await loadFull(ownerUrl, store, backup, (step, percent) => progress.show(step, percent), never);
-    const { urlFor } = await provision({
+    await provision({
       ownerUrl,
       bootSecret,
       logins: { kinds: config.databaseLogins, passwords: config.databasePasswords },
     });
-    const adopted = await adoptBackups(urlFor(["backups"]), all, backup, bootSecret, never);
+    const adopted = await adoptBackups(ownerUrl, all, backup, bootSecret, never);
     progress.show("done", 100);
     progress.end();
     process.stdout.write(

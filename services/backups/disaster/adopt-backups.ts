@@ -1,6 +1,7 @@
 // After a full restore the database knows of no backup: those in the store are entered again, with their keys, so that they are
 // listed, kept and restored as before.
 import { Bulk } from "../../shared/database/bulk.ts";
+import { withoutForce } from "../../shared/database/bulk-load.ts";
 import { recording } from "../../shared/database/change.ts";
 import { masterFingerprint, unwrapMasterKeyBytes } from "../../shared/sealing/wrapping.ts";
 import { listBackup } from "../backup-row.ts";
@@ -10,7 +11,7 @@ import type { FoundBackup } from "./find-backups.ts";
 
 /** @returns how many were entered: those of this installation */
 export async function adoptBackups(
-  appUrl: string,
+  ownerUrl: string,
   found: readonly FoundBackup[],
   restored: FoundBackup,
   bootSecret: string,
@@ -18,37 +19,49 @@ export async function adoptBackups(
 ): Promise<number> {
   const { installation } = restored.manifest.contents;
   const own = found.filter(({ manifest }) => manifest.contents.installation === installation);
-  const bulk = await Bulk.open(appUrl, signal);
+  const bulk = await Bulk.open(ownerUrl, signal);
   try {
-    await bulk.beginChange({ as: "platform" });
-    const change = recording(<Row>(text: string, values: readonly unknown[] = []) =>
-      bulk.query<Row & object>(text, values),
+    await bulk.beginChange({ as: "owner" });
+    await withoutForce(bulk, ["backups", "archive_keys", "audit_entries", "tenants"], () =>
+      enter(bulk, own, restored, bootSecret),
     );
-    for (const { manifest, masters } of own) {
-      const { contents, keys } = manifest;
-      const wrapped = masters.get(keys.master_version);
-      if (wrapped !== undefined) await enterMaster(bulk, bootSecret, keys.master_version, wrapped);
-      await listBackup(change, manifest);
-      await bulk.query(
-        `insert into archive_keys (backup_id, tenant_id, master_version, wrapped, closed_at) values ($1, $2, $3, $4, now())
-         on conflict do nothing`,
-        [contents.backup_id, contents.tenant_id, keys.master_version, Buffer.from(keys.wrapped, "base64")],
-      );
-    }
-    const tenantId = await whoseLog(change, null);
-    if (tenantId !== undefined)
-      change.audit({
-        tenantId,
-        action: "backup.restore",
-        target: { type: "backup", id: restored.manifest.contents.backup_id },
-        changes: { type: "full", taken_at: restored.manifest.contents.taken_at, adopted: own.length },
-      });
-    await change.finish(system);
     await bulk.commit();
   } finally {
     await bulk.close();
   }
   return own.length;
+}
+
+async function enter(
+  bulk: Bulk,
+  own: readonly FoundBackup[],
+  restored: FoundBackup,
+  bootSecret: string,
+): Promise<void> {
+  const change = recording(<Row>(text: string, values: readonly unknown[] = []) =>
+    bulk.query<Row & object>(text, values),
+  );
+  for (const { manifest, masters } of own) {
+    const { contents, keys } = manifest;
+    const wrapped = masters.get(keys.master_version);
+    if (wrapped !== undefined) await enterMaster(bulk, bootSecret, keys.master_version, wrapped);
+    await listBackup(change, manifest);
+    await bulk.query(
+      `insert into archive_keys (backup_id, tenant_id, master_version, wrapped, closed_at) values ($1, $2, $3, $4, now())
+       on conflict do nothing`,
+      [contents.backup_id, contents.tenant_id, keys.master_version, Buffer.from(keys.wrapped, "base64")],
+    );
+  }
+  const { backup_id: id, taken_at: takenAt } = restored.manifest.contents;
+  const tenantId = await whoseLog(change, null);
+  if (tenantId !== undefined)
+    change.audit({
+      tenantId,
+      action: "backup.restore",
+      target: { type: "backup", id },
+      changes: { type: "full", taken_at: takenAt, adopted: own.length },
+    });
+  await change.finish(system);
 }
 
 /** A key that came after the restored backup: backups made since are wrapped by it. */

@@ -34,6 +34,19 @@ export async function loadAside(
     await bulk.query(`alter table public.${quoted(name)} force row level security`);
 }
 
+/** Work of the owner on tables whose policies hold the owner too, in one transaction. */
+export async function withoutForce(
+  bulk: Bulk,
+  tables: readonly string[],
+  work: () => Promise<void>,
+): Promise<void> {
+  for (const table of tables)
+    await bulk.query(`alter table public.${quoted(table)} no force row level security`);
+  await work();
+  for (const table of tables)
+    await bulk.query(`alter table public.${quoted(table)} force row level security`);
+}
+
 /** Foreign keys first, as they lean on the indexes. Primary keys and unique constraints stay. */
 async function definitions(bulk: Bulk): Promise<Aside[]> {
   const foreignKeys = await bulk.query<{ name: string; owner: string; definition: string }>(
