@@ -1,6 +1,6 @@
 // Section 4.2, signing in: one answer for everything unknown, lock-out, and what is told only to who knows the password.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { reasonsOf } from "../support/journal.ts";
+import { reasonsOf, traceOf } from "../support/journal.ts";
 import { type Answer, demoPassword, startService, type TestService } from "../support/service.ts";
 import { makeClinic, makeTenant, makeUser, type Made } from "../support/tenancy.ts";
 
@@ -227,6 +227,21 @@ describe("401", () => {
        where action = 'auth.login' order by e.id desc limit 1`,
     );
     expect(rows).toEqual([{ subdomain: "platform", changes: { reason: "unknown_account" } }]);
+  });
+});
+
+describe("refused sign-ins that repeat", () => {
+  it("are one entry for each account, reason and address, and a count", async () => {
+    const { email, id } = await newUser();
+    const { entries } = await traceOf(service, async () => {
+      for (let i = 0; i < 14; i++) await loginOf(email, "wrong-password");
+    });
+    const refused = entries.filter(({ action }) => action === "auth.login");
+    expect(refused.map(({ changes, target_id }) => [target_id, changes.reason])).toEqual([
+      [String(id), "wrong_password"],
+      [String(id), "locked_out"],
+    ]);
+    expect(await reasonsOf(service, "auth.login", id)).toEqual({ wrong_password: 10, locked_out: 4 });
   });
 });
 
