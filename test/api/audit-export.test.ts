@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { checkpoint } from "../audit/checkpoint-scene.ts";
 import { reasonsOf, traceOf } from "../support/journal.ts";
-import { type Answer, startService, type TestService } from "../support/service.ts";
+import { type Answer, eventually, startService, type TestService } from "../support/service.ts";
 import { makeClinic, makeDepartment } from "../support/tenancy.ts";
 
 let service: TestService;
@@ -11,6 +11,11 @@ let clinic: Awaited<ReturnType<typeof makeClinic>>;
 let other: Awaited<ReturnType<typeof makeClinic>>;
 beforeAll(async () => {
   service = await startService({ AUDIT_CHECKPOINT_MINUTES: "60" });
+  // The run that follows the start by some seconds must not come in between.
+  await eventually(
+    async () => (await service.database.owner.query("select from audit_checkpoints limit 1")).rowCount === 1,
+    20_000,
+  );
   superadmin = await service.signIn("superadmin");
   clinic = await makeClinic(service, superadmin);
   other = await makeClinic(service, superadmin);
