@@ -11,7 +11,7 @@ create table audit_repeats (
   action text not null check (action ~ '^[a-z_]+\\.[a-z_]+$'),
   target_type text,
   target_id text,
-  outcome text not null check (outcome in ('denied', 'error')),
+  outcome text not null check (outcome = 'denied'),
   changes json not null,
   ip text,
   user_agent text,

@@ -58,7 +58,7 @@ interface Repeats {
   action: string;
   target_type: string | null;
   target_id: string | null;
-  outcome: "denied" | "error";
+  outcome: "denied";
   changes: Record<string, unknown>;
   ip: string | null;
   user_agent: string | null;

@@ -15,7 +15,7 @@ export const firstSeconds = 900;
 export const secondsMax = 21_600;
 
 export interface Refusal extends AuditFacts {
-  outcome: "denied" | "error";
+  outcome: "denied";
   /** Whether refusals about different targets are different ones; else a sum names no target. */
   byTarget: boolean;
 }

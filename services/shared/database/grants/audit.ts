@@ -14,10 +14,10 @@ export const audit: ServiceRights = {
   },
   platform: {
     ...addJobs,
-    audit_entries: "select",
+    audit_entries: `select, ${record}`,
     audit_heads: "select",
     audit_repeats: "select (tenant_id, ends_at)",
-    daily_counts: "select (tenant_id, day, taken, bound, told_at), delete",
+    daily_counts: "select, insert, update, delete",
     audit_checkpoints: "select, insert, delete",
     audit_sinks: "select, insert, update",
     audit_signing_keys: "select, insert",

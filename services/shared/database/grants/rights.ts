@@ -55,11 +55,11 @@ export const rates: Privileges = { rate_limits: "select, insert, update, delete"
 /** For whoever adds jobs, in either scope. */
 export const addJobs: Privileges = { add_task: "execute" };
 
-/** For whoever counts refusals that repeat, and what a tenant has of something a day. */
-export const refusals: Privileges = {
-  audit_repeats: "select, insert, update",
-  daily_counts: "select, insert, update",
-};
+/** For whoever counts what a tenant has of something a day; with it goes the resource "limit" in `audits`. */
+export const limits: Privileges = { daily_counts: "select, insert, update" };
+
+/** For whoever counts refusals that repeat. */
+export const refusals: Privileges = { ...limits, audit_repeats: "select, insert, update" };
 
 /** For whoever runs jobs: graphile-worker's own statements. Its policies show a login the jobs of its services' tasks. */
 export const runJobs: Privileges = {

@@ -1,10 +1,11 @@
 // Webhooks, their sealed secrets, and the log of what was sent.
 import { deliveryWorker } from "./deliveries.ts";
-import { addJobs, lock, rates, record, runJobs, type ServiceRights, tell } from "./rights.ts";
+import { addJobs, limits, lock, rates, record, runJobs, type ServiceRights, tell } from "./rights.ts";
 
 export const webhooks: ServiceRights = {
   tenant: {
     ...rates,
+    ...limits,
     ...addJobs,
     ...runJobs,
     delivery_targets: "select, insert, update",
@@ -27,7 +28,7 @@ export const webhooks: ServiceRights = {
     delivery_attempts: `${deliveryWorker["delivery_attempts"]}, select, delete`,
     webhooks: "select, update (failing_since)",
   },
-  audits: ["webhook"],
+  audits: ["webhook", "limit"],
   tells: ["webhook.disabled"],
   enqueues: ["mail.webhook_disabled"],
 };
