@@ -54,6 +54,6 @@ export const guarded: readonly {
   { object: "master_keys", column: "wrapped", privilege: "select", services: ["backups", "crypto"] },
   { object: "data_keys", column: "wrapped", privilege: "select", services: ["backups", "crypto"] },
   { object: "users", column: "password_hash", privilege: "select", services: ["auth", "backups"] },
-  { object: "users", column: "password_hash", privilege: "update", services: ["users"] },
+  { object: "users", column: "password_hash", privilege: "update", services: ["backups", "users"] },
   { object: "mail_tokens", privilege: "insert", services: ["users"] },
 ];
