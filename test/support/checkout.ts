@@ -11,6 +11,7 @@ const sources = [
   "mixins",
   "migrations",
   "moleculer.config.ts",
+  ".npmrc",
   "package.json",
   "package-lock.json",
 ];
