@@ -100,7 +100,7 @@ describe("npm", () => {
   ])(
     "%s on a bare clone installs what is missing, and then runs by what was installed",
     async (command, args) => {
-      const place = await clone(command.replace(" ", "-"));
+      const place = await clone(command.replaceAll(/[ :]/g, "-"));
       const first = await npm(place, ...command.split(" "));
       expect(first.stdout).toMatch(new RegExp(`^started by (?:moleculer|jest) ${args}\\n$`, "m"));
       expect(await left()).toEqual([]);
