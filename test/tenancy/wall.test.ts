@@ -83,7 +83,7 @@ it("the login is no superuser, bypasses nothing, makes nothing and is held to th
         "records_app true false",
         "records_login_platform false true",
         // To put one tenant's rows in the place of the present ones, still held to that tenant.
-        "records_restore false true",
+        "records_login_restore false true",
       ],
     },
   ]);
