@@ -69,6 +69,8 @@ const more: Record<string, () => object> = {
 describe("a clinic's administrator who names another clinic", () => {
   it("has these doors", () => {
     expect(doors.map(({ action }) => action).sort()).toEqual([
+      "audit.checkpoints",
+      "audit.export",
       "audit.list",
       "audit.verify",
       "departments.create",

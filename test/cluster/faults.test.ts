@@ -9,6 +9,7 @@ let cluster: Cluster;
 let gateway: Gateway;
 let services: RunningProcess;
 let token = "";
+let departmentId = 0;
 let health = { gateway: "", services: "" };
 
 interface Load {
@@ -33,7 +34,10 @@ function load(): Load {
       const begun = performance.now();
       const answer = await (number % 2 === 0
         ? gateway.call("GET", "/api/admin/users", { token })
-        : gateway.call("PUT", "/api/preferences/theme", { token, body: { theme: "dark" } }));
+        : gateway.call("PUT", `/api/admin/departments/${departmentId}`, {
+            token,
+            body: { name: `Ward ${total}` },
+          }));
       longestMs = Math.max(longestMs, performance.now() - begun);
       statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
       total++;
@@ -85,6 +89,7 @@ describeWithNats("faults of a cluster", () => {
     gateway = await cluster.startGateway(here.settings);
     health = { gateway: here.url, services: there.url };
     token = await signInAt(gateway, "admin");
+    departmentId = (await gateway.call("GET", "/api/admin/departments", { token })).body.items[0].id;
   }, 60_000);
   afterAll(() => cluster?.stop(), 40_000);
 
