@@ -13,12 +13,12 @@ afterAll(() => service?.stop());
 const ask = async (text: string, values: unknown[] = []) =>
   (await service.database.owner.query(text, values)).rows;
 
-it("three connections listen: for mails, for the messenger, and for all the others", async () => {
+it("four connections listen: for mails, for the messenger, for backups, and for all the others", async () => {
   await eventually(async () => {
     const listening = await ask(
       "select pid from pg_stat_activity where datname = current_database() and query like 'LISTEN%jobs:insert%'",
     );
-    return listening.length === 3;
+    return listening.length === 4;
   });
 });
 
