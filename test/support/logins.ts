@@ -12,6 +12,7 @@ export const deployedKinds: Kinds = {
   crypto: ["crypto"],
   support: ["audit", "cache", "health", "mail", "patients", "payments"],
   outbound: ["messenger", "webhooks"],
+  backups: ["backups"],
 };
 
 const apart = Object.values(deployedKinds).flat();

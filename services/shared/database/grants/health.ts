@@ -2,6 +2,7 @@
 import type { Privileges, ServiceRights } from "./rights.ts";
 
 const counted: Privileges = {
+  backups: "select (tenant_id, state, created_at, tested_at, test_passed)",
   user_counts: "select (tenant_id, users)",
   departments: "select (tenant_id)",
   patients: "select (tenant_id, deleted_at)",
@@ -16,7 +17,6 @@ export const health: ServiceRights = {
   platform: {
     ...counted,
     master_keys: "select (version, state)",
-    backups: "select",
     rotations: "select (id, state, rows_total, rows_done)",
   },
   audits: [],
