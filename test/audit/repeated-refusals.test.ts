@@ -46,7 +46,7 @@ async function refused(token = nurse.token, path = "/api/admin/users/7/block", f
 }
 
 const entriesOf = async (work: () => Promise<unknown>): Promise<Entry[]> =>
-  (await traceOf(service, work)).entries.filter(({ tenant_id: id }) => id === clinic.id);
+  (await traceOf(service, work, "kept")).entries.filter(({ tenant_id: id }) => id === clinic.id);
 const many = (times: number, work: (nth: number) => Promise<unknown>) =>
   Promise.all(Array.from({ length: times }, (_, nth) => work(nth)));
 const verified = async () =>

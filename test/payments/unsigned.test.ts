@@ -117,7 +117,7 @@ describe("a contradiction", () => {
     });
     const conflict = { action: "payment.conflict", outcome: "denied", ip: from };
     expect(entries).toMatchObject([{ ...conflict, target_id: ids[0], changes: { provider: "card" } }]);
-    const later = await traceOf(service, () => endRepeats(service));
+    const later = await traceOf(service, () => endRepeats(service), "kept");
     expect(later.entries).toMatchObject([
       { ...conflict, target_id: null, changes: { provider: "card", times: 4 } },
     ]);

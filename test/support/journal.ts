@@ -19,16 +19,19 @@ export interface Told {
   payload: Record<string, unknown>;
 }
 
-/** Runs `work`; @returns the entries and events that came into being meanwhile, in order. */
+/**
+ * Runs `work`; @returns the entries and events that came into being meanwhile, in order.
+ * @param repeats whether refusals that were counted before are forgotten, so that what is refused now is the first again
+ */
 export async function traceOf(
   service: TestService,
   work: () => Promise<unknown>,
+  repeats: "forgotten" | "kept" = "forgotten",
 ): Promise<{ entries: Entry[]; events: Told[] }> {
   const { owner } = service.database;
   const last = async (table: "audit_entries" | "events"): Promise<string> =>
     (await owner.query(`select coalesce(max(id), 0) as id from ${table}`)).rows[0].id;
-  // Equal refusals of a while are summed up: what is refused now is the first again.
-  await owner.query("delete from audit_repeats");
+  if (repeats === "forgotten") await owner.query("delete from audit_repeats");
   const [lastEntry, lastEvent] = [await last("audit_entries"), await last("events")];
   await work();
   const entries = await owner.query<Entry>("select * from audit_entries where id > $1 order by id", [
