@@ -21,9 +21,11 @@ const yieldingPart = 0.01;
 const lookAgainMs = 100;
 /** Requests without a body that may wait behind another of their connection. */
 const pipelinedMax = 32;
-/** An answer makes progress (or ends) within this time: 1 kB a second is a very slow telephone. */
+/** What is streamed makes so much progress within this time. */
 export const answerMsMax = 60_000;
 const progressBytesMin = 65_536;
+/** What is written whole shows no progress: it has longer by its length, as a slow telephone would need. */
+const slowestBytesPerMs = 25;
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -98,7 +100,9 @@ export class Connections {
       const bytes = socket.bytesWritten - socket.writableLength;
       if (progress?.response !== current.response || bytes - progress.bytes >= progressBytesMin) {
         connection.progress = { response: current.response, bytes, at: now };
-      } else if (now - progress.at > answerMsMax) this.#end(connection);
+      } else if (now - progress.at > answerMsMax + socket.writableLength / slowestBytesPerMs) {
+        this.#end(connection);
+      }
     }
   }
 
