@@ -1,6 +1,7 @@
 // Signing in and out, and what a token is worth at this moment.
-// Owns sessions, the counts of failed sign-ins, and what accounts know of where they signed in from. A session lives from sign-in to its expiry, sign-out, or the moment
-// its user or tenant is blocked, changed in role, given a new password, deactivated or deleted.
+// Owns sessions, the counts of failed sign-ins, and what accounts know of where they signed in from. A session lives from
+// sign-in to its expiry, sign-out, or the moment its user or tenant is blocked, changed in role, given a new password,
+// deactivated or deleted; or until the account has a hundred newer ones.
 // Promises: a token is judged by the database's present state at every request, so a revocation counts from the next
 // request on at every gateway; password work is bounded and off the event loop.
 // Does not: create accounts or set passwords (users).

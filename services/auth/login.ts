@@ -17,6 +17,7 @@ import { renewHashLater } from "./renew-hash.ts";
 import { settleSignIn, type Trial, type Verdict } from "./settle-sign-in.ts";
 import { type Account, accountKey, ghostKey, readSignIn, type SignInFacts } from "./sign-in-account.ts";
 import { addressSlot, type Slots } from "./slots.ts";
+import { sessionsMax, trimSessions } from "./trim-sessions.ts";
 
 type Contract = (typeof authContract)["auth.login"];
 type Params = ParamsOf<Contract>;
@@ -65,6 +66,7 @@ export function login(call: Call<Params>, parts: LoginParts): Promise<LoginResul
     if (reason !== undefined || verdict.is !== "right")
       throw new Unauthorized("invalid_credentials", "Incorrect e-mail, password or subdomain");
     const { opening } = verdict;
+    if (facts.sessions >= sessionsMax) await trimSessions(call, owner);
     renewHashLater(call, opening, call.params.password);
     const { role, user_id: userId } = opening.account;
     return {

@@ -23,6 +23,8 @@ export interface SignInFacts {
   account: Account | undefined;
   /** Whether anything is held against the account, by whomever. */
   isCounted: boolean;
+  /** Rows of the account's sessions, also of those that are over. */
+  sessions: number;
   /** When the account last signed in from this address. */
   addressSeen: "today" | "before" | "never";
   nowMs: number;
@@ -32,6 +34,7 @@ type Row = {
   tenant_id: number;
   platform_id: number;
   counted: boolean;
+  sessions: number;
   seen_today: boolean | null;
   now_ms: number;
 } & (Account | { user_id: null });
@@ -67,6 +70,7 @@ export async function readSignIn(
     name: "auth.sign_in",
     text: `select coalesce(t.id, p.id) as tenant_id, p.id as platform_id,
         a.user_id, a.role, a.password_hash, a.is_active, a.approved, a.email_verified, a.user_epoch, a.tenant_epoch,
+        (select count(*)::integer from sessions s where s.tenant_id = a.tenant_id and s.user_id = a.user_id) as sessions,
         l.account is not null as counted, o.seen_at > now() - interval '1 day' as seen_today,
         (extract(epoch from now()) * 1000)::float8 as now_ms
       from tenants p
@@ -84,6 +88,7 @@ export async function readSignIn(
     platformId: row.platform_id,
     account: row.user_id === null ? undefined : row,
     isCounted: row.counted,
+    sessions: row.sessions,
     addressSeen: row.seen_today === null ? "never" : row.seen_today ? "today" : "before",
     nowMs: row.now_ms,
   };

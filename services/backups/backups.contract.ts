@@ -2,6 +2,7 @@
 import { allow, anyone, onlyServices } from "../shared/access.ts";
 import { downloadShape } from "../shared/archive/download.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { weights } from "../shared/limits/weights.ts";
 import { emptyIsNull, nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
 import { flag, id, integer, listOf, oneOf, text } from "../shared/params/rules.ts";
@@ -75,6 +76,7 @@ export const backupsContract = {
     summary: "Begins a backup: of everything, or of the caller's tenant.",
     audits: "backup.create",
     access: administrators,
+    weight: weights.heavy,
     body: { type: givenType },
     result: object(jobBegun, { name: "BackupBegun" }),
   },
@@ -82,12 +84,14 @@ export const backupsContract = {
     summary: "The backups within the caller's reach, newest first.",
     audits: "backup.list",
     access: administrators,
+    weight: weights.list,
     result: object({ items: listOf(backupShape), total: integer() }, { name: "Backups" }),
   },
   "backups.download": {
     summary: "The backup as a `.tar.zst`; sealed fields stay sealed.",
     audits: "backup.download",
     access: administrators,
+    weight: weights.outbound,
     path: { backup_id: givenId },
     query: { type: optional(emptyIsNull(type)) },
     result: downloadShape,
@@ -97,6 +101,7 @@ export const backupsContract = {
     summary: "A link that downloads the backup once, within a minute, without a token.",
     audits: "backup.make_ticket",
     access: administrators,
+    weight: weights.outbound,
     path: { backup_id: givenId },
     result: object({ url: text(), expires_at: timestamp() }, { name: "DownloadTicket" }),
   },
@@ -112,6 +117,7 @@ export const backupsContract = {
     summary: "Says what a restore would change; with `confirm` it begins the restore.",
     audits: "backup.restore",
     access: administrators,
+    weight: weights.heavy,
     body: {
       backup_id: givenId,
       type: optional(nullable(type)),

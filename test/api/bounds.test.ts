@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import { dailyLimits } from "../../services/shared/limits/daily-limit.ts";
 import { traceOf } from "../support/journal.ts";
 import { type Answer, eventually, startService, type TestService } from "../support/service.ts";
-import { makeClinic, unique } from "../support/tenancy.ts";
+import { makeClinic, makeUser, unique } from "../support/tenancy.ts";
 
 let service: TestService;
 let superadmin: string;
@@ -35,6 +35,39 @@ function expectRefusal({ status, body, headers }: Answer, secondsMax: number): v
 
 const newWebhook = () =>
   call("POST", "/api/webhooks/register", { url: "https://93.184.215.14/hook", events: ["user.created"] });
+
+describe("sessions", () => {
+  it("an account has a hundred: who signs in once more ends the oldest, and that is on record", async () => {
+    const { id, email } = await makeUser(service, clinic.token);
+    const signIn = () => service.signInAs(email, clinic.subdomain);
+    const works = async (token: string) =>
+      (await service.call("GET", "/api/users/me", { token })).status === 200;
+    const oldest = await signIn();
+    await sql(
+      `insert into sessions (id, tenant_id, user_id, user_epoch, tenant_epoch, expires_at, ended_at)
+       select gen_random_uuid(), tenant_id, user_id, user_epoch, tenant_epoch, expires_at,
+         case when nth <= 3 then now() end from sessions, generate_series(1, 100) nth where user_id = $1`,
+      [id],
+    );
+    const rows = async () =>
+      (await sql("select count(*)::integer as n from sessions where user_id = $1", [id]))[0].n;
+    // What is over goes first: 98 live, and 3 that have ended; then 99, then 100.
+    for (let live = 99; live <= 100; live++) {
+      const { entries } = await traceOf(service, signIn);
+      expect(entries.map(({ action }) => action)).toEqual(["auth.login"]);
+      expect(await rows()).toBe(100);
+      expect(await works(oldest)).toBe(true);
+    }
+    const { entries } = await traceOf(service, signIn);
+    expect(entries).toMatchObject([
+      { action: "auth.login" },
+      { action: "auth.end_oldest", target_id: String(id), user_id: id, changes: { sessions: 1 } },
+    ]);
+    expect(await rows()).toBe(100);
+    expect(await works(oldest)).toBe(false);
+    expect(await works(await signIn())).toBe(true);
+  });
+});
 
 describe("departments", () => {
   it("a tenant has 2 000", async () => {
