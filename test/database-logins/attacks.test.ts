@@ -3,13 +3,13 @@
 // nowhere else. docs/security.md says what that comes to.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
-import { defaultLogins } from "../../services/shared/database/logins.ts";
+import { defaultLogins, everyRoleOf } from "../../services/shared/database/logins.ts";
 import { provision } from "../../services/shared/database/provision.ts";
 import { type Filled, fillTenant, openScene, type Scene } from "../tenancy/scene.ts";
 import { testSettings } from "../support/service.ts";
 
-type Kind = "accounts" | "crypto" | "support" | "outbound";
-const kinds: readonly Kind[] = ["accounts", "crypto", "support", "outbound"];
+type Kind = "accounts" | "crypto" | "support" | "outbound" | "backups";
+const kinds: readonly Kind[] = ["accounts", "crypto", "support", "outbound", "backups"];
 const refused = "42501";
 
 let scene: Scene;
@@ -71,9 +71,17 @@ const task = (name: string) => `select add_task('${name}', '{}')`;
 
 /** By what is done: who may, and where. */
 const attacks: readonly [what: string, statement: string, may: Partial<Record<Kind, readonly Scope[]>>][] = [
-  ["reads password hashes", "select password_hash from users", { accounts: ["platform"] }],
-  ["reads whole users", "select * from users", { accounts: ["platform"] }],
-  ["reads names and addresses", "select email, full_name from users", { accounts: ["tenant", "platform"] }],
+  [
+    "reads password hashes",
+    "select password_hash from users",
+    { accounts: ["platform"], backups: ["tenant", "platform"] },
+  ],
+  ["reads whole users", "select * from users", { accounts: ["platform"], backups: ["tenant", "platform"] }],
+  [
+    "reads names and addresses",
+    "select email, full_name from users",
+    { accounts: ["tenant", "platform"], backups: ["tenant", "platform"] },
+  ],
   [
     "sets a password",
     "update users set password_hash = '-' where id = $user",
@@ -111,11 +119,15 @@ const attacks: readonly [what: string, statement: string, may: Partial<Record<Ki
     "update tenants set is_active = false where id = $tenant",
     { accounts: ["platform"] },
   ],
-  ["reads tenants' settings", "select settings from tenants", { accounts: ["tenant", "platform"] }],
+  [
+    "reads tenants' settings",
+    "select settings from tenants",
+    { accounts: ["tenant", "platform"], backups: ["tenant", "platform"] },
+  ],
   [
     "reads sealed patients",
     "select identity from patients",
-    { support: ["tenant", "platform"], crypto: ["platform"] },
+    { support: ["tenant", "platform"], crypto: ["platform"], backups: ["tenant", "platform"] },
   ],
   [
     "replaces sealed patients",
@@ -123,29 +135,45 @@ const attacks: readonly [what: string, statement: string, may: Partial<Record<Ki
     { support: ["tenant"], crypto: ["platform"] },
   ],
   ["deletes patients", "delete from patients", { support: ["platform"] }],
-  ["reads keys", "select wrapped from master_keys", { crypto: ["platform"] }],
-  ["reads tenants' keys", "select wrapped from data_keys", { crypto: ["platform"] }],
+  ["reads keys", "select wrapped from master_keys", { crypto: ["platform"], backups: ["platform"] }],
+  ["reads tenants' keys", "select wrapped from data_keys", { crypto: ["platform"], backups: ["platform"] }],
   ["destroys keys", "update data_keys set state = 'destroyed', wrapped = null", { crypto: ["platform"] }],
   [
     "reads webhooks' secrets",
     "select secret from webhooks",
-    { outbound: ["tenant", "platform"], crypto: ["platform"] },
+    { outbound: ["tenant", "platform"], crypto: ["platform"], backups: ["platform"] },
   ],
   [
     "points a webhook elsewhere",
     "update webhooks set url = 'https://thief.example/'",
     { outbound: ["tenant"] },
   ],
-  ["reads what webhooks are sent", "select payload from deliveries", { outbound: ["tenant", "platform"] }],
-  ["reads chats", "select chat_id from messenger_links", { outbound: ["tenant", "platform"] }],
+  [
+    "reads what webhooks are sent",
+    "select payload from deliveries",
+    { outbound: ["tenant", "platform"], backups: ["platform"] },
+  ],
+  [
+    "reads chats",
+    "select chat_id from messenger_links",
+    { outbound: ["tenant", "platform"], backups: ["platform"] },
+  ],
   ["takes over the bot", "delete from messenger_codes", { outbound: ["platform"] }],
-  ["reads payments", "select amount from payments", { support: ["tenant", "platform"] }],
+  [
+    "reads payments",
+    "select amount from payments",
+    { support: ["tenant", "platform"], backups: ["platform"] },
+  ],
   [
     "makes a payment succeed",
     "update payments set status = 'succeeded', succeeded_at = now(), occurred_at = now(), newest_at = now(), version = version + 1",
     { support: ["platform"] },
   ],
-  ["reads the log", "select changes from audit_entries", { support: ["tenant", "platform"] }],
+  [
+    "reads the log",
+    "select changes from audit_entries",
+    { support: ["tenant", "platform"], backups: ["platform"] },
+  ],
   ["alters the log", "update audit_entries set action = 'user.forged'", {}],
   ["empties the log", "truncate audit_entries", {}],
   ["moves the log's head", "update audit_heads set seq = 0", {}],
@@ -214,7 +242,9 @@ describe.each(kinds)("the login of %s", (kind) => {
     const { rows } = await scene.owner.query<{ role: string }>(
       "select rolname::text as role from pg_roles order by 1",
     );
-    const own = [`records_${kind}`, `records_${kind}_platform`];
+    const own = everyRoleOf(`records_${kind}`).filter(
+      (role) => kind === "backups" || !/_restore$/.test(role),
+    );
     expect(rows.map(({ role }) => role)).toEqual(
       expect.arrayContaining([...own, "records_platform", "records_login"]),
     );
@@ -226,7 +256,14 @@ describe.each(kinds)("the login of %s", (kind) => {
   });
 
   it("sees and takes no jobs but those of its services' tasks", async () => {
-    const all = ["auth.sweep", "mail.verify_email", "messenger.reply", "patients.purge", "webhooks.sweep"];
+    const all = [
+      "auth.sweep",
+      "backups.work",
+      "mail.verify_email",
+      "messenger.reply",
+      "patients.purge",
+      "webhooks.sweep",
+    ];
     for (const name of all) await scene.owner.query("select graphile_worker.add_job($1)", [name]);
     try {
       const { services = [] } = defaultLogins.find((login) => login.kind === kind) ?? {};
@@ -253,5 +290,41 @@ describe.each(kinds)("the login of %s", (kind) => {
     } finally {
       await scene.owner.query("delete from graphile_worker._private_jobs");
     }
+  });
+});
+
+describe("what a restore may, as the login of backups", () => {
+  const restoring = async (statement: string) => {
+    const client = raw.get("backups");
+    await client?.query("begin");
+    try {
+      await client?.query("select set_config('app.tenant_id', $1, true)", [String(ours.tenantId)]);
+      await client?.query("select set_config('role', session_user || '_restore', true)");
+      const done = await client?.query(
+        statement.replaceAll("$tenant", String(ours.tenantId)).replaceAll("$user", String(ours.doctorId)),
+      );
+      return done?.rowCount;
+    } catch (error) {
+      return (error as { code?: string }).code;
+    } finally {
+      await client?.query("rollback");
+    }
+  };
+  it.each([
+    ["writes users", "update users set full_name = 'Restored' where id = $user", 1],
+    ["writes sealed patients", "update patients set identity = '-'", 1],
+    [
+      "writes no other tenant's users",
+      "update users set full_name = 'Restored' where tenant_id <> $tenant",
+      0,
+    ],
+    ["plants no reset", "insert into mail_tokens (tenant_id) values ($tenant)", refused],
+    ["opens no session", "insert into sessions (tenant_id) values ($tenant)", refused],
+    ["reads no keys", "select wrapped from master_keys", refused],
+    ["writes no entry", entry("restore.finish"), refused],
+    ["alters no log", "update audit_entries set action = 'user.forged'", refused],
+    ["deletes no user", "delete from users", refused],
+  ])("%s", async (_what, statement, outcome) => {
+    expect(await restoring(statement)).toBe(outcome);
   });
 });
