@@ -18,6 +18,8 @@ interface Options extends CallOptions {
 const comparedHeaders = ["allow", "www-authenticate", "content-type", "cache-control", "retry-after"];
 const isoMoment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const randomFields = new Set(["access_token", "hash", "prev_hash", "request_id", "uptime_s"]);
+/** What a schedule changes: a checkpoint may be made while the scenario runs, or not. */
+const scheduledFields = new Set(["checkpoints", "checkpoint_seq"]);
 
 /** A moment must be one of ours to be replaced: anything else stays, and shows as a difference. */
 function normalized(value: unknown, field = ""): unknown {
@@ -26,6 +28,7 @@ function normalized(value: unknown, field = ""): unknown {
     return Object.entries(value).map(([name, inner]) => [name, normalized(inner, name)]);
   }
   if (randomFields.has(field)) return typeof value;
+  if (scheduledFields.has(field)) return "scheduled";
   return typeof value === "string" && field.endsWith("_at") && isoMoment.test(value) ? "moment" : value;
 }
 
