@@ -243,7 +243,7 @@ describe.each(kinds)("the login of %s", (kind) => {
       "select rolname::text as role from pg_roles order by 1",
     );
     const own = everyRoleOf(`records_${kind}`).filter(
-      (role) => kind === "backups" || !/_restore$/.test(role),
+      (role) => kind === "backups" || !role.endsWith("_restore"),
     );
     expect(rows.map(({ role }) => role)).toEqual(
       expect.arrayContaining([...own, "records_platform", "records_login"]),
