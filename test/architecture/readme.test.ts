@@ -1,6 +1,6 @@
-// The README's table of settings is the settings' own description, and its two commands exist.
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+// The table of settings is the settings' own description, the README's two commands exist, and no link leads nowhere.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { describeSettings } from "../../services/shared/config.ts";
 
@@ -15,9 +15,37 @@ export function settingsTable(): string {
   return ["| Setting | Default | Meaning |", "|---|---|---|", ...rows].join("\n");
 }
 
+const handbook = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"));
+const pages = ["README.md", "ARCHITECTURE.md", "BENCHMARKS.md", "CHANGELOG.md", "SECURITY.md"].concat(
+  handbook.map((name) => `docs/${name}`),
+);
+
+/** As GitHub makes them of headings. */
+function anchors(text: string): string[] {
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+it.each(pages)("no link of %s leads nowhere", (page) => {
+  const text = readFileSync(join(root, page), "utf8");
+  const broken = [...text.matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)/g)].filter(
+    ([, file = "", anchor]) => {
+      const path = file === "" ? join(root, page) : join(root, dirname(page), file);
+      if (!existsSync(path)) return true;
+      return anchor !== undefined && !anchors(readFileSync(path, "utf8")).includes(anchor);
+    },
+  );
+  expect(broken.map(([link]) => link)).toEqual([]);
+});
+
 describe("the README", () => {
   it("lists exactly the settings there are", () => {
-    const table = /<!-- settings -->\n([\s\S]*?)\n<!-- \/settings -->/.exec(readme)?.[1]?.trim();
+    const page = readFileSync(join(root, "docs/settings.md"), "utf8");
+    const table = /<!-- settings -->\n([\s\S]*?)\n<!-- \/settings -->/.exec(page)?.[1]?.trim();
     expect(table).toBe(settingsTable());
   });
   it.each(["npm start", "npm test"])("names %s", (command) => {
