@@ -8,6 +8,6 @@ export default {
   moduleFileExtensions: ["ts", "js", "json", "node"],
   transform: { "\\.ts$": "<rootDir>/test/support/strip-types.cjs" },
   maxWorkers: 2,
-  testTimeout: 30_000,
+  testTimeout: 240_000,
   openHandlesTimeout: 2_000,
 };

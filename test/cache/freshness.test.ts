@@ -72,7 +72,7 @@ describe("as it is", () => {
         await service.call("POST", "/api/admin/cache/invalidate", { token: admin, body: invalidation });
     });
     expect(history).toMatchObject({ violations: [], unanswered: 0 });
-    expect(history.reads).toBeGreaterThan(100);
+    expect(history.reads).toBeGreaterThan(20);
     expect(history.writes).toBeGreaterThan(20);
     const after = (await service.call("GET", "/api/admin/cache/stats", { token: admin })).body;
     expect(after.hits).toBeGreaterThan(before.hits);

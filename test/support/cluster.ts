@@ -11,7 +11,7 @@ import {
   people,
   type RunningProcess,
   runProcess,
-  startDatabase,
+  startDemoDatabase,
   type TestDatabase,
   testSettings,
 } from "./service.ts";
@@ -39,7 +39,7 @@ export interface Cluster {
 }
 
 export async function startCluster(): Promise<Cluster> {
-  const [nats, database] = await Promise.all([startNats(), startDatabase()]);
+  const [nats, database] = await Promise.all([startNats(), startDemoDatabase()]);
   const settings: Record<string, string> = { ...testSettings(database), NATS_URL: nats.url };
   const started: RunningProcess[] = [];
   const run = (env: Record<string, string>): RunningProcess => {

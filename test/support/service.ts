@@ -7,10 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../services/shared/embedded/postgres.ts";
+import { copyTemplate } from "./template.ts";
 
 const root = join(import.meta.dirname, "../..");
-const startMsMax = 30_000;
-const stopMsMax = 15_000;
+// Generous: a busy machine is slow, and only what never comes waits so long.
+const startMsMax = 120_000;
+const stopMsMax = 60_000;
 const serverLogMax = 1_000_000;
 
 export const demoPassword = "Open-Sesame-4711";
@@ -135,8 +137,40 @@ export interface TestDatabase {
   stop(): Promise<void>;
 }
 
-export async function startDatabase(name = "records"): Promise<TestDatabase> {
+const databaseName = "records";
+
+/** An empty database on a server of its own. */
+export async function startDatabase(name = databaseName): Promise<TestDatabase> {
   const folder = await mkdtemp(join(tmpdir(), "records-test-"));
+  if (name === databaseName) await copyTemplate("empty", folder, buildEmpty);
+  return openDatabase(folder, name);
+}
+
+/** A database that has the schema and the demo data, as a first start with `testSettings` leaves it. */
+export async function startDemoDatabase(): Promise<TestDatabase> {
+  const folder = await mkdtemp(join(tmpdir(), "records-test-"));
+  await copyTemplate("demo", folder, buildDemo);
+  return openDatabase(folder, databaseName);
+}
+
+async function buildEmpty(folder: string): Promise<void> {
+  const database = await openDatabase(folder, databaseName);
+  await database.close();
+}
+
+async function buildDemo(folder: string): Promise<void> {
+  await copyTemplate("empty", folder, buildEmpty);
+  const database = await openDatabase(folder, databaseName);
+  const running = runProcess(testSettings(database));
+  await addressOf(running);
+  await running.stop();
+  await database.close();
+}
+
+async function openDatabase(
+  folder: string,
+  name: string,
+): Promise<TestDatabase & { close(): Promise<void> }> {
   let log = "";
   const postgres = await startEmbeddedPostgres({
     dataDir: folder,
@@ -147,11 +181,16 @@ export async function startDatabase(name = "records"): Promise<TestDatabase> {
   });
   const first = new pg.Client({ connectionString: postgres.url("postgres") });
   await first.connect();
-  await first.query(`create database ${pg.escapeIdentifier(name)}`);
+  const { rowCount } = await first.query("select from pg_database where datname = $1", [name]);
+  if (rowCount === 0) await first.query(`create database ${pg.escapeIdentifier(name)}`);
   await first.end();
   const url = postgres.url(name);
   const owner = new pg.Client({ connectionString: url });
   await owner.connect();
+  const close = async () => {
+    await owner.end();
+    await postgres.stop();
+  };
   return {
     postgres,
     owner,
@@ -159,9 +198,9 @@ export async function startDatabase(name = "records"): Promise<TestDatabase> {
     folder,
     serverLog: () => log,
     serverLogged: (text) => eventually(async () => log.includes(text)).then(() => undefined),
+    close,
     async stop() {
-      await owner.end();
-      await postgres.stop();
+      await close();
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -202,8 +241,16 @@ export interface TestService {
   stop(): Promise<void>;
 }
 
-export async function startService(settings: Record<string, string> = {}): Promise<TestService> {
-  const database = await startDatabase();
+/** Settings that decide of the first data: a start with one of them begins with an empty database. */
+const firstSettings = ["BOOT_SECRET", "DEMO_MODE", "DEFAULT_REGISTRATION", "SERVICES"];
+
+/** Starts on the demo data, made before; `isFirst` makes them in this very start. */
+export async function startService(
+  settings: Record<string, string> = {},
+  { isFirst = false } = {},
+): Promise<TestService> {
+  const isEmpty = isFirst || firstSettings.some((name) => name in settings);
+  const database = await (isEmpty ? startDatabase() : startDemoDatabase());
   const all = { ...testSettings(database), ...settings };
   const isApart = process.env["RECORDS_TEST_APART"] === "1";
   const running = isApart ? await (await import("./apart.ts")).startApart(database, all) : runProcess(all);
@@ -244,7 +291,7 @@ export async function addressOf(running: RunningProcess): Promise<string> {
 /** Waits until `look` answers something other than undefined, null or false. */
 export async function eventually<T>(
   look: () => Promise<T | undefined | null | false>,
-  msMax = 10_000,
+  msMax = 60_000,
 ): Promise<T> {
   const deadline = performance.now() + msMax;
   for (;;) {
