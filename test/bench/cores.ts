@@ -9,6 +9,8 @@ export interface Cores {
   description: string;
   /** The command to run a program on the load's core. */
   onLoadCore(command: readonly string[]): readonly [string, ...string[]];
+  /** Lets a running process and its children, with all their threads, have both. */
+  giveBothCores(processIds: readonly number[]): void;
   /** The command to run a program on both. */
   onBothCores(command: readonly string[]): readonly [string, ...string[]];
 }
@@ -33,6 +35,17 @@ export function takeCores(pin = true): Cores {
       ? `load on core ${loadCore}; service and PostgreSQL on core ${serverCore}`
       : "NOT PINNED (one core, no taskset, or not wanted): load and service take each other's time, believe the CPU figures only",
     onLoadCore: on(loadCore),
+    giveBothCores(processIds) {
+      if (!pinned) return;
+      for (const processId of processIds)
+        spawnSync("taskset", [
+          "--all-tasks",
+          "--cpu-list",
+          "--pid",
+          `${serverCore},${loadCore}`,
+          String(processId),
+        ]);
+    },
     onBothCores: on(`${serverCore},${loadCore}`),
   };
 }

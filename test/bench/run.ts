@@ -3,6 +3,7 @@
 import { cpus, totalmem } from "node:os";
 import { takeCores } from "./cores.ts";
 import { list, me } from "./parts/against-bare.ts";
+import { backups } from "./parts/backups.ts";
 import { cache } from "./parts/cache.ts";
 import { hundred, million } from "./parts/growth.ts";
 import { latency } from "./parts/latency.ts";
@@ -34,6 +35,7 @@ const parts: Record<string, (stage: Stage) => Promise<void>> = {
   rotation,
   "rotation-pace": rotationPace,
   webhooks,
+  backups,
   hundred,
   million,
 };

@@ -7,6 +7,7 @@ import pg from "pg";
 import manifest from "../../package.json" with { type: "json" };
 import { startDatabase, type TestDatabase, testSettings } from "../support/service.ts";
 import type { Cores } from "./cores.ts";
+import { childrenOf } from "./cpu.ts";
 import { Load } from "./load.ts";
 import { type ProgramOptions, type StartedProgram, startProgram, stopChildren } from "./program.ts";
 import { childProgram } from "./task.ts";
@@ -70,6 +71,11 @@ export class Stage {
 
   get postgresId(): number {
     return this.#opened.postgres.processId;
+  }
+
+  /** The server and its children of this moment: what it starts later has what it has. */
+  postgresIds(): number[] {
+    return [this.postgresId, ...childrenOf(this.postgresId)];
   }
 
   get #opened(): TestDatabase {
