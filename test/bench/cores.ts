@@ -9,6 +9,8 @@ export interface Cores {
   description: string;
   /** The command to run a program on the load's core. */
   onLoadCore(command: readonly string[]): readonly [string, ...string[]];
+  /** Lets a running process and its children, with all their threads, have both. */
+  giveBothCores(processIds: readonly number[]): void;
   /** The command to run a program on both. */
   onBothCores(command: readonly string[]): readonly [string, ...string[]];
 }
@@ -16,9 +18,10 @@ export interface Cores {
 const serverCore = "0";
 const loadCore = "1";
 
-/** Pins this process to the server's core; what it starts (PostgreSQL, the service, the bare program) inherits that. */
-export function takeCores(): Cores {
+/** @param pin false where nothing is measured. Pins this process to the server's core; what it starts (PostgreSQL, the service, the bare program) inherits that. */
+export function takeCores(pin = true): Cores {
   const pinned =
+    pin &&
     availableParallelism() >= 2 &&
     spawnSync("taskset", ["--all-tasks", "--cpu-list", "--pid", serverCore, String(process.pid)]).status ===
       0;
@@ -30,8 +33,19 @@ export function takeCores(): Cores {
     pinned,
     description: pinned
       ? `load on core ${loadCore}; service and PostgreSQL on core ${serverCore}`
-      : "NOT PINNED (no taskset, or one core): load and service take each other's time, believe the CPU figures only",
+      : "NOT PINNED (one core, no taskset, or not wanted): load and service take each other's time, believe the CPU figures only",
     onLoadCore: on(loadCore),
+    giveBothCores(processIds) {
+      if (!pinned) return;
+      for (const processId of processIds)
+        spawnSync("taskset", [
+          "--all-tasks",
+          "--cpu-list",
+          "--pid",
+          `${serverCore},${loadCore}`,
+          String(processId),
+        ]);
+    },
     onBothCores: on(`${serverCore},${loadCore}`),
   };
 }

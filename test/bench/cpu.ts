@@ -1,5 +1,5 @@
 // What processes have used so far, from /proc. Linux only, as is the bench.
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 
 /** The kernel's USER_HZ: 100 on every Linux platform that Node runs on. */
 const msPerTick = 10;
@@ -24,6 +24,12 @@ function statOf(processId: number | string): Stat | undefined {
   }
 }
 
+export function childrenOf(processId: number): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && statOf(name)?.parent === processId)
+    .map(Number);
+}
+
 /** CPU milliseconds of a process with all its threads and children, ended ones too: it only ever grows. */
 export function cpuMsOf(processId: number): number {
   const root = statOf(processId);
@@ -40,5 +46,17 @@ export function cpuMsOf(processId: number): number {
 /** Resident memory of one process, without its children. */
 export function residentMbOf(processId: number): number {
   const [, kib = "0"] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${processId}/status`, "utf8")) ?? [];
+  return Number(kib) / 1024;
+}
+
+/** Begins to watch anew for the highest resident size. @returns what it is now */
+export function resetResidentPeak(processId: number): number {
+  writeFileSync(`/proc/${processId}/clear_refs`, "5");
+  return residentMbOf(processId);
+}
+
+/** The highest resident size since the last reset. */
+export function residentPeakMbOf(processId: number): number {
+  const [, kib = "0"] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${processId}/status`, "utf8")) ?? [];
   return Number(kib) / 1024;
 }

@@ -3,7 +3,8 @@ import { addUsers, createTenants } from "./fill.ts";
 import type { Scene, Stage } from "./stage.ts";
 import { tokensOf, warmUp } from "./tenant-clients.ts";
 
-export const homeUsers = 10_000;
+/** Of the home tenant; fewer in the smallest form, but as many as the parts sign in. */
+export const homeUsersOf = (stage: Stage) => stage.pick(10_000, 10_000, 1_000);
 export const servicePaths = {
   me: "/api/users/me",
   list: "/api/admin/users?page=1&limit=50",
@@ -28,7 +29,7 @@ export function homeOf(stage: Stage): Promise<Home> {
     const scene = await stage.scene("home");
     const [tenant] = await createTenants(scene.owner, [homeSubdomain]);
     if (tenant === undefined) throw new Error("the tenant was not made");
-    await addUsers(scene.owner, [tenant], homeUsers);
+    await addUsers(scene.owner, [tenant], homeUsersOf(stage));
     const tokens = await tokensOf(stage, scene.url, servicePaths.login, homeSubdomain);
     await warmUp(stage, scene.url, [servicePaths.me, servicePaths.list], tokens);
     return { ...scene, tenantId: tenant.id, tokens };

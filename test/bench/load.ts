@@ -25,25 +25,42 @@ export interface LoadJob {
   seconds: number;
 }
 
+/** autocannon takes a second at least. */
+const fewRequests = 500;
+const never = (): never => {
+  throw new Error("no requests were given");
+};
+
 export class Load {
   readonly #cores: Cores;
   readonly #folder: string;
+  readonly #amount: number | undefined;
   readonly generator: "wrk" | "autocannon";
 
-  /** @param folder for the generator's scripts */
-  constructor(cores: Cores, folder: string) {
+  /**
+   * @param folder for the generator's scripts
+   * @param amount requests that a run sends instead of going on for its time
+   */
+  constructor(cores: Cores, folder: string, amount?: number) {
     this.#cores = cores;
     this.#folder = folder;
+    this.#amount = amount;
     this.generator = spawnSync("wrk", ["--version"]).error === undefined ? "wrk" : "autocannon";
   }
 
   run(job: LoadJob): Promise<LoadResult> {
+    if (this.#amount !== undefined) return this.amount(job, this.#amount);
     return this.generator === "wrk" ? this.#wrk(job) : this.#cannon(job);
   }
 
   /** A fixed number of requests. */
-  amount(job: Omit<LoadJob, "seconds">, amount: number): Promise<LoadResult> {
-    return this.#cannon({ ...job, amount });
+  async amount(job: Omit<LoadJob, "seconds">, amount: number): Promise<LoadResult> {
+    const { url, requests, connections } = job;
+    if (amount > fewRequests) return this.#cannon({ url, requests, connections, amount });
+    const all = Array.from({ length: amount }, (_, n) => requests[n % requests.length] ?? never());
+    const { answered, ...rest } = await this.clients({ kind: "each", url, requests: all, connections })
+      .result;
+    return { ...rest, requests: answered };
   }
 
   clients(job: ClientsJob): RunningTask<ClientsResult> {

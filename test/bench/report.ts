@@ -10,6 +10,12 @@ export interface Verdict {
 }
 
 const verdicts: Verdict[] = [];
+let meaning = true;
+
+/** For the smallest form, whose figures say nothing: they are printed, but not held against their bounds. */
+export function dropVerdicts(): void {
+  meaning = false;
+}
 
 export function say(line = ""): void {
   process.stdout.write(`${line}\n`);
@@ -66,7 +72,7 @@ export function isReached({ measured, sense, bound }: Verdict): boolean {
 function line(verdict: Verdict): string {
   const { claim, measured, sense, bound, unit } = verdict;
   const digits = unit === "MB" ? 0 : 2;
-  const word = isReached(verdict) ? "OK" : "MISSED";
+  const word = !meaning ? "RAN" : isReached(verdict) ? "OK" : "MISSED";
   return `${word.padEnd(7)} ${claim}: ${measured.toFixed(digits)} ${unit} (${sense} ${bound} ${unit})`;
 }
 
@@ -74,5 +80,5 @@ function line(verdict: Verdict): string {
 export function summary(): number {
   title("All targets");
   for (const verdict of verdicts) say(line(verdict));
-  return verdicts.filter((verdict) => !isReached(verdict)).length;
+  return meaning ? verdicts.filter((verdict) => !isReached(verdict)).length : 0;
 }

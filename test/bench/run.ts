@@ -1,8 +1,9 @@
 // `npm run bench`: how fast the service is, each figure beside what it must reach. `npm run bench -- me list` runs
-// parts, `--quick` shortens the rounds. Starts everything it needs on loopback and stops it again, also on Ctrl-C.
+// parts, `--quick` shortens the rounds, `--smallest` only shows that each part still runs. Starts everything it needs on loopback and stops it again, also on Ctrl-C.
 import { cpus, totalmem } from "node:os";
 import { takeCores } from "./cores.ts";
 import { list, me } from "./parts/against-bare.ts";
+import { backups } from "./parts/backups.ts";
 import { cache } from "./parts/cache.ts";
 import { hundred, million } from "./parts/growth.ts";
 import { latency } from "./parts/latency.ts";
@@ -16,8 +17,8 @@ import { sealing } from "./parts/sealing.ts";
 import { signIn } from "./parts/sign-in.ts";
 import { startUp } from "./parts/start-up.ts";
 import { webhooks } from "./parts/webhooks.ts";
-import { say, summary } from "./report.ts";
-import { Stage } from "./stage.ts";
+import { dropVerdicts, say, summary } from "./report.ts";
+import { type Size, Stage } from "./stage.ts";
 
 const parts: Record<string, (stage: Stage) => Promise<void>> = {
   "start-up": startUp,
@@ -34,12 +35,13 @@ const parts: Record<string, (stage: Stage) => Promise<void>> = {
   rotation,
   "rotation-pace": rotationPace,
   webhooks,
+  backups,
   hundred,
   million,
 };
 
 const words = process.argv.slice(2);
-const quick = words.includes("--quick");
+const size: Size = words.includes("--smallest") ? "smallest" : words.includes("--quick") ? "quick" : "full";
 const wanted = words.filter((word) => !word.startsWith("--"));
 const unknown = wanted.filter((name) => !Object.hasOwn(parts, name));
 if (unknown.length > 0) {
@@ -47,8 +49,8 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
-const cores = takeCores();
-const opening = Stage.open(cores, quick);
+const cores = takeCores(size !== "smallest");
+const opening = Stage.open(cores, size);
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {
     const closed = opening.then((opened) => opened.close());
@@ -61,11 +63,17 @@ try {
   say(
     `${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}, PostgreSQL 18`,
   );
+  if (size === "smallest") {
+    dropVerdicts();
+    say("The smallest form: it shows that each part runs; its figures say nothing.");
+  }
   say(`${cores.description}; load by ${stage.load.generator}; medians of ${stage.rounds} rounds in turn`);
   for (const [name, run] of Object.entries(parts)) {
     if (wanted.length > 0 && !wanted.includes(name)) continue;
     await stage.settle();
+    const beganAt = performance.now();
     await run(stage);
+    say(`(${((performance.now() - beganAt) / 1000).toFixed(0)} s)`);
   }
   const missed = summary();
   say(

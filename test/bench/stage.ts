@@ -7,6 +7,7 @@ import pg from "pg";
 import manifest from "../../package.json" with { type: "json" };
 import { startDatabase, type TestDatabase, testSettings } from "../support/service.ts";
 import type { Cores } from "./cores.ts";
+import { childrenOf } from "./cpu.ts";
 import { Load } from "./load.ts";
 import { type ProgramOptions, type StartedProgram, startProgram, stopChildren } from "./program.ts";
 import { childProgram } from "./task.ts";
@@ -21,14 +22,16 @@ export interface Scene {
   settings: Record<string, string>;
 }
 
-/** As `npm start` has them. */
-const startArguments = manifest.scripts.start.replace(/^exec node /, "").split(" ");
+/** How much of everything: `full` is what BENCHMARKS.md publishes, `smallest` only shows that each part still runs. */
+export type Size = "full" | "quick" | "smallest";
+
+/** Requests of a round in the smallest form, which has no time of its own. */
+const smallestRequests = 64;
 const ready = /API {3}http:\/\/[^:]+:(\d+)\/api/;
 
 export class Stage {
   readonly cores: Cores;
-  /** Shorter rounds. */
-  readonly quick: boolean;
+  readonly size: Size;
   readonly load: Load;
   readonly #folder: string;
   readonly #closing: (() => Promise<void>)[] = [];
@@ -37,32 +40,42 @@ export class Stage {
   #server: TestDatabase | undefined;
   #closed: Promise<void> | undefined;
 
-  private constructor(cores: Cores, quick: boolean, folder: string) {
+  private constructor(cores: Cores, size: Size, folder: string) {
     this.cores = cores;
-    this.quick = quick;
+    this.size = size;
     this.#folder = folder;
-    this.load = new Load(cores, folder);
+    this.load = new Load(cores, folder, size === "smallest" ? smallestRequests : undefined);
   }
 
-  static async open(cores: Cores, quick: boolean): Promise<Stage> {
+  static async open(cores: Cores, size: Size): Promise<Stage> {
     const folder = await mkdtemp(join(tmpdir(), "records-bench-"));
-    const stage = new Stage(cores, quick, folder);
+    const stage = new Stage(cores, size, folder);
     stage.#closing.push(() => rm(folder, { recursive: true, force: true }));
     stage.#server = await startDatabase("bench");
     stage.#closing.push(() => stage.#server?.stop() ?? Promise.resolve());
     return stage;
   }
 
+  /** One of three amounts, by the size of this run. */
+  pick<T>(full: T, quick: T, smallest: T): T {
+    return { full, quick, smallest }[this.size];
+  }
+
   get rounds(): number {
-    return this.quick ? 3 : 5;
+    return this.pick(5, 3, 1);
   }
 
   get roundSeconds(): number {
-    return this.quick ? 1 : 3;
+    return this.pick(3, 1, 0.3);
   }
 
   get postgresId(): number {
     return this.#opened.postgres.processId;
+  }
+
+  /** The server and its children of this moment: what it starts later has what it has. */
+  postgresIds(): number[] {
+    return [this.postgresId, ...childrenOf(this.postgresId)];
   }
 
   get #opened(): TestDatabase {
@@ -112,7 +125,7 @@ export class Stage {
     bothCores = false,
     readiness = ready,
   ): Promise<StartedProgram> {
-    const plain = [process.execPath, ...startArguments] as const;
+    const plain = [process.execPath, ...startArguments()] as const;
     const command = bothCores ? this.cores.onBothCores(plain) : plain;
     return this.#start({ command, env: settings, outputFile: this.path(log) }, readiness);
   }
@@ -146,4 +159,12 @@ export class Stage {
     })();
     return this.#closed;
   }
+}
+
+/** Node's arguments as `npm start` has them, behind whatever the script does before. */
+function startArguments(): string[] {
+  const [, words] = /(?:^|&& )exec node ([^&|;()]+)$/.exec(manifest.scripts.start) ?? [];
+  if (words === undefined)
+    throw new Error("npm start does not end with `exec node …`: see test/bench/stage.ts");
+  return words.split(" ");
 }

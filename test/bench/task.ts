@@ -35,6 +35,28 @@ export function runTask<Result>(command: readonly [string, ...string[]], job: un
   return startTask<Result>(command, job).result;
 }
 
+/** A program that ends by itself and prints nothing that is read. @returns how long it took, in ms */
+export async function runProgram(
+  [program, ...args]: readonly [string, ...string[]],
+  env: Record<string, string>,
+): Promise<number> {
+  const { PATH = "", HOME = "" } = process.env;
+  const startedAt = performance.now();
+  const child = spawn(program, args, {
+    cwd: root,
+    env: { PATH, HOME, ...env },
+    stdio: ["ignore", "ignore", "inherit"],
+    detached: true,
+  });
+  track(child);
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
+  if (code !== 0) throw new Error(`${program} ${args.join(" ")} ended with ${code}`);
+  return performance.now() - startedAt;
+}
+
 /** The command of a child program of this folder. */
 export function childProgram(file: string): readonly [string, string] {
   return [process.execPath, `${import.meta.dirname}/${file}`];

@@ -47,8 +47,6 @@ export function getting(
   return (seconds) => stage.load.run({ url, requests, connections, seconds });
 }
 
-const warmUpRequests = 6_000;
-
 /** Until the program is compiled as it will be: a fresh one must not be compared with one that has run for minutes. */
 export async function warmUp(
   stage: Stage,
@@ -56,7 +54,7 @@ export async function warmUp(
   paths: readonly string[],
   tokens: readonly string[],
 ): Promise<void> {
-  const amount = Math.round(warmUpRequests / paths.length);
+  const amount = Math.round(stage.pick(6_000, 6_000, 64) / paths.length);
   for (const path of paths)
     await stage.load.amount({ url, requests: getRequests(path, tokens), connections }, amount);
 }

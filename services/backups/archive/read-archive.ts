@@ -46,7 +46,7 @@ export async function readArchive(
   const plain = openedArchive(source, manifest, key, sum);
   try {
     const reader = new TableReader(contents.tables, sink, progress);
-    for await (const { name, bytes } of readTar(plain)) await reader.take(name, bytes);
+    for await (const { name, parts } of readTar(plain)) await reader.take(name, parts);
     await reader.finish(contents);
   } catch (error) {
     throw asDamage(error);
@@ -100,10 +100,10 @@ class TableReader {
     this.#progress = progress;
   }
 
-  async take(name: string, bytes: Buffer): Promise<void> {
+  async take(name: string, parts: readonly Buffer[]): Promise<void> {
     if (this.#own !== undefined) throw wrong();
     if (name === "manifest.json") {
-      this.#own = bytes;
+      this.#own = Buffer.concat(parts);
       return;
     }
     const [, table, nth] = /^tables\/(\w+)\/(\d{8})\.copy$/.exec(name) ?? [];
@@ -111,11 +111,13 @@ class TableReader {
     if (table !== this.#tables[this.#at]?.name) await this.#next();
     const expected = this.#tables[this.#at];
     if (expected === undefined || table !== expected.name || Number(nth) !== ++this.#nth) throw wrong();
-    this.#bytes += bytes.length;
-    if (this.#bytes > expected.bytes) throw wrong();
-    this.#hash.update(bytes);
-    await this.#sink.part(bytes);
-    this.#progress(bytes.length);
+    for (const bytes of parts) {
+      this.#bytes += bytes.length;
+      if (this.#bytes > expected.bytes) throw wrong();
+      this.#hash.update(bytes);
+      await this.#sink.part(bytes);
+      this.#progress(bytes.length);
+    }
   }
 
   async #next(): Promise<void> {

@@ -11,6 +11,12 @@ export interface TarFile {
   bytes: Buffer;
 }
 
+/** As it is read: its bytes in the chunks in which they came. */
+export interface ReadTarFile {
+  name: string;
+  parts: readonly Buffer[];
+}
+
 /** One file with what stands before and behind it. @param name ASCII, at most 100 characters */
 export function* tarFile({ name, bytes }: TarFile, at: Date): Iterable<Buffer> {
   if (!/^[\x21-\x7e]{1,100}$/.test(name) || bytes.length > fileBytesMax)
@@ -47,16 +53,16 @@ function sumOf(head: Buffer): number {
  * (links, folders, owners).
  * @throws ArchiveDamaged
  */
-export async function* readTar(source: AsyncIterable<Buffer>): AsyncGenerator<TarFile> {
+export async function* readTar(source: AsyncIterable<Buffer>): AsyncGenerator<ReadTarFile> {
   const blocks = new Blocks(source);
   for (;;) {
     const head = await blocks.take(blockBytes);
     if (head.every((byte) => byte === 0)) break;
     const { name, size } = readHead(head);
-    const bytes = await blocks.take(size);
+    const parts = await blocks.parts(size);
     const over = size % blockBytes;
     if (over > 0) await blocks.take(blockBytes - over);
-    yield { name, bytes };
+    yield { name, parts };
   }
   const rest = await blocks.take(blockBytes);
   if (!rest.every((byte) => byte === 0) || (await blocks.hasMore())) throw damaged();
@@ -89,20 +95,27 @@ class Blocks {
   }
 
   async take(bytes: number): Promise<Buffer> {
-    if (this.#held.length < bytes) {
-      const parts = [this.#held];
-      let length = this.#held.length;
-      while (length < bytes) {
-        const { done, value } = await this.#source.next();
-        if (done === true) throw new ArchiveDamaged("The archive ends too early.");
-        parts.push(value);
-        length += value.length;
-      }
-      this.#held = Buffer.concat(parts, length);
+    const [first = Buffer.alloc(0), ...more] = await this.parts(bytes);
+    return more.length === 0 ? first : Buffer.concat([first, ...more], bytes);
+  }
+
+  /** So many bytes, as they came: not copied. */
+  async parts(bytes: number): Promise<readonly Buffer[]> {
+    const parts: Buffer[] = [];
+    for (let wanted = bytes; wanted > 0; ) {
+      if (this.#held.length === 0) await this.#more();
+      const part = this.#held.subarray(0, wanted);
+      this.#held = this.#held.subarray(part.length);
+      wanted -= part.length;
+      parts.push(part);
     }
-    const taken = this.#held.subarray(0, bytes);
-    this.#held = this.#held.subarray(bytes);
-    return taken;
+    return parts;
+  }
+
+  async #more(): Promise<void> {
+    const { done, value } = await this.#source.next();
+    if (done === true) throw new ArchiveDamaged("The archive ends too early.");
+    this.#held = value;
   }
 
   async hasMore(): Promise<boolean> {

@@ -6,13 +6,14 @@ import { pipeline } from "node:stream/promises";
 import { constants, createZstdCompress } from "node:zlib";
 import { sealing } from "../../shared/archive/sealed-stream.ts";
 import { type Bulk, quoted } from "../../shared/database/bulk.ts";
+import { copyChunkBytes } from "../../shared/database/copy-out.ts";
 import type { Store } from "../../shared/store/store.ts";
 import { columnsLeftOut, type TableName, tablesOf } from "../table-decisions.ts";
 import { type ArchivedTable, archiveNameOf, type Contents, dataKeyOf } from "./manifest.ts";
 import { tarEnd, tarFile } from "./tar.ts";
 
-/** Fewer than a file may have: a chunk of COPY comes whole. */
-const partBytes = 1024 * 1024;
+/** Fewer than a file may have. What COPY gives is one part as it is. */
+const partBytes = copyChunkBytes;
 const compressionLevel = 1;
 
 export interface Progress {
@@ -107,7 +108,7 @@ async function* partsOf(stream: AsyncIterable<Buffer>): AsyncGenerator<[number, 
       held.push(piece);
       bytes += piece.length;
       if (bytes < partBytes) continue;
-      yield [++nth, Buffer.concat(held, bytes)];
+      yield [++nth, held.length === 1 ? piece : Buffer.concat(held, bytes)];
       held = [];
       bytes = 0;
     }

@@ -34,7 +34,7 @@ function nonceOf(chunk: number, last: boolean): Buffer {
   return nonce;
 }
 
-/** Cuts what comes into pieces of one size; the last one may be smaller, and comes when all has come. */
+/** Cuts what comes into pieces of one size without copying it; the last one may be smaller, and comes when all has come. */
 class Pieces {
   readonly #size: number;
   #held: Buffer[] = [];
@@ -44,22 +44,24 @@ class Pieces {
     this.#size = size;
   }
 
-  /** @returns pieces that are surely not the last: a whole one is kept back */
-  *add(bytes: Buffer): Iterable<Buffer> {
-    this.#held.push(bytes);
-    this.#bytes += bytes.length;
-    if (this.#bytes <= this.#size) return;
-    let all = this.#held.length === 1 ? bytes : Buffer.concat(this.#held, this.#bytes);
-    while (all.length > this.#size) {
-      yield all.subarray(0, this.#size);
-      all = all.subarray(this.#size);
+  /** @returns pieces, each as its parts, that are surely not the last: a whole one is kept back */
+  *add(bytes: Buffer): Iterable<readonly Buffer[]> {
+    let rest = bytes;
+    while (this.#bytes + rest.length > this.#size) {
+      const wanted = this.#size - this.#bytes;
+      const piece = wanted === 0 ? this.#held : [...this.#held, rest.subarray(0, wanted)];
+      rest = rest.subarray(wanted);
+      this.#held = [];
+      this.#bytes = 0;
+      yield piece;
     }
-    this.#held = [all];
-    this.#bytes = all.length;
+    if (rest.length === 0) return;
+    this.#held.push(rest);
+    this.#bytes += rest.length;
   }
 
-  last(): Buffer {
-    return Buffer.concat(this.#held, this.#bytes);
+  last(): readonly Buffer[] {
+    return this.#held;
   }
 }
 
@@ -68,10 +70,12 @@ export function sealing(key: KeyObject, name: string): Transform {
   const head = headOf(name);
   const pieces = new Pieces(chunkBytes);
   let chunk = 0;
-  const seal = (plain: Buffer, last: boolean): Buffer => {
+  const seal = (stream: Transform, plain: readonly Buffer[], last: boolean): void => {
     const cipher = createCipheriv(algorithm, key, nonceOf(chunk++, last), { authTagLength: tagBytes });
     cipher.setAAD(head);
-    return Buffer.concat([cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
+    for (const part of plain) stream.push(cipher.update(part));
+    cipher.final();
+    stream.push(cipher.getAuthTag());
   };
   return new Transform({
     construct(done) {
@@ -79,14 +83,28 @@ export function sealing(key: KeyObject, name: string): Transform {
       done();
     },
     transform(bytes: Buffer, _encoding, done) {
-      for (const piece of pieces.add(bytes)) this.push(seal(piece, false));
+      for (const piece of pieces.add(bytes)) seal(this, piece, false);
       done();
     },
     flush(done) {
-      this.push(seal(pieces.last(), true));
+      seal(this, pieces.last(), true);
       done();
     },
   });
+}
+
+/** The end of a sealed chunk may lie in two parts of it. */
+function splitTag(sealed: readonly Buffer[]): { body: Buffer[]; tag: Buffer } {
+  const body = [...sealed];
+  let tag = Buffer.alloc(0);
+  while (tag.length < tagBytes) {
+    const part = body.pop();
+    if (part === undefined) throw new ArchiveDamaged("The archive ends too early.");
+    const from = Math.max(0, part.length - (tagBytes - tag.length));
+    tag = Buffer.concat([part.subarray(from), tag]);
+    if (from > 0) body.push(part.subarray(0, from));
+  }
+  return { body, tag };
 }
 
 /** An archive in, its plain bytes out, each chunk only when it is proved. Fails with ArchiveDamaged. */
@@ -96,18 +114,19 @@ export function opening(key: KeyObject, name: string): Transform {
   let seen = Buffer.alloc(0);
   let headSeen = false;
   let chunk = 0;
-  const open = (sealed: Buffer, last: boolean): Buffer => {
-    if (sealed.length < tagBytes) throw new ArchiveDamaged("The archive ends too early.");
+  /** Nothing of a chunk is told before its tag was proved. */
+  const open = (stream: Transform, sealed: readonly Buffer[], last: boolean): void => {
+    const { body, tag } = splitTag(sealed);
     const decipher = createDecipheriv(algorithm, key, nonceOf(chunk++, last), { authTagLength: tagBytes });
     decipher.setAAD(head);
-    decipher.setAuthTag(sealed.subarray(sealed.length - tagBytes));
-    const plain = decipher.update(sealed.subarray(0, sealed.length - tagBytes));
+    decipher.setAuthTag(tag);
+    const plain = body.map((part) => decipher.update(part));
     try {
       decipher.final();
     } catch {
       throw new ArchiveDamaged("The archive was changed, or is not the one it should be.");
     }
-    return plain;
+    for (const part of plain) stream.push(part);
   };
   const guarded = (done: TransformCallback, work: () => void): void => {
     try {
@@ -130,13 +149,13 @@ export function opening(key: KeyObject, name: string): Transform {
           headSeen = true;
           rest = seen.subarray(headBytes);
         }
-        for (const piece of pieces.add(rest)) this.push(open(piece, false));
+        for (const piece of pieces.add(rest)) open(this, piece, false);
       });
     },
     flush(done) {
       guarded(done, () => {
         if (!headSeen) throw new ArchiveDamaged("The archive ends too early.");
-        this.push(open(pieces.last(), true));
+        open(this, pieces.last(), true);
       });
     },
   });

@@ -1,8 +1,9 @@
 // A connection of its own, outside the pool, for work that moves whole tables: COPY in both directions, in one transaction
 // that may take long. Whose rows it sees is said when the transaction begins, as everywhere.
-import type { Readable, Writable } from "node:stream";
+import type { Writable } from "node:stream";
 import pg from "pg";
-import { from as copyFrom, to as copyTo } from "pg-copy-streams";
+import { from as copyFrom } from "pg-copy-streams";
+import { CopyOut } from "./copy-out.ts";
 import { restoreSuffix } from "./grants/backups.ts";
 import { platformRole, takeRole } from "./scope.ts";
 
@@ -89,8 +90,8 @@ export class Bulk {
   }
 
   /** @param select a query, or a table with its columns; composed from fixed names only */
-  copyOut(select: string): Readable & { rowCount: number } {
-    return this.#client.query(copyTo(`copy ${select} to stdout with (format binary)`));
+  copyOut(select: string): CopyOut {
+    return this.#client.query(new CopyOut(`copy ${select} to stdout with (format binary)`));
   }
 
   copyIn(target: string): Writable & { rowCount: number } {

@@ -15,6 +15,8 @@ const unfinished = ".unfinished";
 const folderMode = 0o700;
 const fileMode = 0o600;
 const probeMsMax = 2_000;
+/** What may wait to be written: more than one chunk, so that several go in one call. */
+const writeBytes = 1024 * 1024;
 
 export class FolderStore implements Store {
   readonly #root: string;
@@ -125,7 +127,7 @@ export class FolderStore implements Store {
     try {
       file = await open(path, "wx", fileMode);
       // `flush`: the bytes are on the disk before the stream has finished.
-      const sink = file.createWriteStream({ flush: true });
+      const sink = file.createWriteStream({ flush: true, highWaterMark: writeBytes });
       await pipeline(body, sink, { signal });
       return { path, bytes: sink.bytesWritten };
     } catch (error) {

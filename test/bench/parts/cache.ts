@@ -10,7 +10,6 @@ import { connections, tokensOf } from "../tenant-clients.ts";
 import { program as natsServer, startNats } from "../../support/nats.ts";
 
 const patientsRead = 200;
-const warmRounds = 6_000;
 const forgetful = { CACHE_ENTRIES_MAX: "0" };
 const allButGateway = "audit,auth,cache,crypto,health,mail,patients,tenants,users";
 const busReady = /Records service is ready/;
@@ -104,7 +103,7 @@ async function sideOf(
     path: `/api/patients/${id}`,
     headers: { authorization: `Bearer ${tokens[index % tokens.length] ?? ""}` },
   }));
-  await stage.load.amount({ url, requests, connections }, warmRounds);
+  await stage.load.amount({ url, requests, connections }, stage.pick(6_000, 6_000, 64));
   return {
     name,
     processId: asked.processId,

@@ -2,7 +2,7 @@
 // alone in its tables and one among a hundred. Ratios are of CPU per request and of p50 over HTTP.
 import { addUsers, createTenants, rareNameUsers, type Tenant } from "../fill.ts";
 import { rareName } from "../names.ts";
-import { homeOf, homeUsers, servicePaths } from "../home.ts";
+import { homeOf, homeUsersOf, servicePaths } from "../home.ts";
 import { cpuOf, inTurn, ratio, type Sample, type Side } from "../measure.ts";
 import { judge, say, table, title } from "../report.ts";
 import type { Scene, Stage } from "../stage.ts";
@@ -31,8 +31,8 @@ export async function million(stage: Stage): Promise<void> {
   const scene = await stage.scene("million");
   const [small, large] = await createTenants(scene.owner, ["small", "large"]);
   if (small === undefined || large === undefined) throw new Error("the tenants were not made");
-  await addUsers(scene.owner, [small], homeUsers);
-  await timed(() => addUsers(scene.owner, [large], stage.quick ? millionUsers / 10 : millionUsers));
+  await addUsers(scene.owner, [small], homeUsersOf(stage));
+  await timed(() => addUsers(scene.owner, [large], stage.pick(millionUsers, millionUsers / 10, 2_000)));
   const [few, many] = [
     await place(stage, scene, small, "10 000"),
     await place(stage, scene, large, "1 000 000"),
@@ -47,7 +47,7 @@ export async function hundred(stage: Stage): Promise<void> {
   const scene = await stage.scene("hundred");
   const names = Array.from({ length: tenantsInHundred }, (_, index) => `tenant-${index}`);
   const tenants = await createTenants(scene.owner, names);
-  await timed(() => addUsers(scene.owner, tenants, stage.quick ? homeUsers / 10 : homeUsers));
+  await timed(() => addUsers(scene.owner, tenants, stage.pick(10_000, 1_000, 50)));
   const tenant = tenants[oneOfHundred];
   if (tenant === undefined) throw new Error("the tenants were not made");
   const alone = { name: "alone", scene: home, tokens: home.tokens };

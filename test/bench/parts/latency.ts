@@ -13,7 +13,7 @@ const signInUsers = 500;
 export async function latency(stage: Stage): Promise<void> {
   title(`latency: me at ${perSecond}/s, alone and with ${signInsAtOnce} sign-ins in flight`);
   const home = await homeOf(stage);
-  const seconds = stage.quick ? 2 : 5;
+  const seconds = stage.pick(5, 2, 0.5);
   const steady = {
     kind: "paced",
     url: home.url,

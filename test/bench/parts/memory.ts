@@ -8,14 +8,14 @@ import { connections, getRequests } from "../tenant-clients.ts";
 
 /** So that what start-up left behind may be collected; "at rest" means nothing else. */
 const restMs = 3_000;
-const few = 20_000;
-const many = 200_000;
 
 export async function memory(stage: Stage): Promise<void> {
   title("memory: resident size of the one process, without PostgreSQL");
+  const few = stage.pick(20_000, 20_000, 200);
+  const many = few * 10;
   const home = await homeOf(stage);
   const service = await stage.startService(home.settings, "memory.log");
-  await delay(restMs);
+  await delay(stage.pick(restMs, restMs, 0));
   const atRest = residentMbOf(service.processId);
   const send = async (path: string, amount: number) => {
     const job = {

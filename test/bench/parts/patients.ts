@@ -7,15 +7,15 @@ import { judge, table, title } from "../report.ts";
 import type { Stage } from "../stage.ts";
 import { getting, tokensOf, warmUp } from "../tenant-clients.ts";
 
-const patientsEach = 2_000;
 const path = "/api/patients?page=1&limit=50";
 const hook = new URL("../unsealed-hook.ts", import.meta.url).href;
 
 export async function patients(stage: Stage): Promise<void> {
   title(
-    "patients: 50 of 2000 patients with the exact total, four fields in two sealed texts each, sealed and not",
+    "patients: 50 of 2 000 patients with the exact total, four fields in two sealed texts each, sealed and not",
   );
   const scene = await stage.scene("patients");
+  const patientsEach = stage.pick(2_000, 2_000, 60);
   const sealed = await addClinic(scene, "sealed", patientsEach);
   const clear = await addClinic(scene, "clear", patientsEach, { inClear: true });
   const bare = await stage.startService(

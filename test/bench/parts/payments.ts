@@ -20,7 +20,7 @@ export async function payments(stage: Stage): Promise<void> {
   await createTenants(owner, [tenant]);
   const service = await stage.startService({ ...settings, ...paymentSettings }, "payments-secrets.log");
   const bare = await stage.startProgram("bare-inbox.ts", ownerUrl);
-  const count = stage.quick ? countEach / 4 : countEach;
+  const count = stage.pick(countEach, countEach / 4, 128);
   let jobs = 0;
   const posting = (url: string) => (): Promise<LoadResult> => {
     const job: PostsJob = {

@@ -10,14 +10,13 @@ import { median } from "../statistics.ts";
 import { tokensOf } from "../tenant-clients.ts";
 
 const perSecond = 100;
-const patients = 50_000;
 const patientsRead = 500;
 
 export async function rotationPace(stage: Stage): Promise<void> {
   title(`rotation at its default pace: patients read at ${perSecond}/s, alone and meanwhile`);
   const scene = await stage.scene("pace");
   const { url } = scene;
-  const { subdomain, patientIds } = await addClinic(scene, "sealed", patients);
+  const { subdomain, patientIds } = await addClinic(scene, "sealed", stage.pick(50_000, 50_000, 2_000));
   const rotator = await Rotator.at(url);
   const tokens = await tokensOf(stage, url, servicePaths.login, subdomain);
   const step = Math.ceil(patientIds.length / patientsRead);
@@ -28,7 +27,7 @@ export async function rotationPace(stage: Stage): Promise<void> {
       path: `/api/patients/${id}`,
       headers: { authorization: `Bearer ${tokens[index % tokens.length] ?? ""}` },
     }));
-  const seconds = stage.quick ? 2 : 6;
+  const seconds = stage.pick(6, 2, 0.5);
   const steady = { kind: "paced", url, requests, connections: 64, perSecond, seconds } as const;
   await stage.load.clients(steady).result;
   const idle = await p95sOf(stage, steady);

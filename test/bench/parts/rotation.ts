@@ -17,7 +17,7 @@ const roundsMax = 3;
 
 export async function rotation(stage: Stage): Promise<void> {
   title("rotation: everything sealed anew, against a bare SELECT, re-encrypt, UPDATE … FROM unnest");
-  const count = stage.quick ? patients / 10 : patients;
+  const count = stage.pick(patients, patients / 10, 200);
   const scene = await stage.scene("rotation");
   const { owner, ownerUrl, settings } = scene;
   await scene.service.stop();
@@ -49,7 +49,7 @@ async function rotateOnce(rotator: Rotator): Promise<number> {
 }
 
 async function rewrap(stage: Stage, rotator: Rotator, owner: pg.Client, bootSecret: string): Promise<void> {
-  const count = stage.quick ? tenantsOfRewrap / 10 : tenantsOfRewrap;
+  const count = stage.pick(tenantsOfRewrap, tenantsOfRewrap / 10, 10);
   const names = Array.from({ length: count }, (_, n) => `wrap-${n}`);
   const tenants = await createTenants(owner, names);
   const keyring = new TestKeyring(owner, bootSecret);

@@ -10,11 +10,10 @@ import { signInRequest } from "../tenant-clients.ts";
 
 const signInsAtOnce = 4;
 const firstUser = 100;
-const warmUpRounds = 5;
 
 export async function signIn(stage: Stage): Promise<void> {
   title("sign-in: CPU against the bare argon2id check (19 MiB, 2 passes, 1 lane)");
-  const count = stage.quick ? 30 : 60;
+  const count = stage.pick(60, 30, 4);
   const home = await homeOf(stage);
   const bare = await bareOf(stage);
   const ours: Side = side(stage, "service", home.service.processId, home.url, servicePaths.login, count);
@@ -22,7 +21,7 @@ export async function signIn(stage: Stage): Promise<void> {
   const samples: { ours: Sample[]; theirs: Sample[]; floor: Sample[] } = { ours: [], theirs: [], floor: [] };
   const plan = { postgresId: stage.postgresId, rounds: stage.rounds, seconds: 0 };
   // Some hundred, before what runs between the hashes is compiled.
-  for (let round = 0; round < warmUpRounds; round++)
+  for (let round = 0; round < stage.pick(5, 5, 1); round++)
     for (const warmUp of [ours, theirs]) await warmUp.load(0);
   for (let round = 0; round < stage.rounds; round++) {
     samples.ours.push(await sampleOf(ours, plan));

@@ -17,7 +17,6 @@ import type { SinkStats } from "../webhook-sink-child.ts";
 const endpointsOfLoad = 20;
 const concurrency = endpointsOfLoad * 10;
 const batchMs = 50;
-const warmUpEach = 500;
 const finishMsMax = 120_000;
 
 interface Play {
@@ -70,7 +69,8 @@ async function throughput(
   { owner, endpoints, stats, cpu }: Play,
   port: number,
 ): Promise<number> {
-  const events = stage.quick ? 4_000 : 20_000;
+  const events = stage.pick(20_000, 4_000, 200);
+  const warmUpEach = stage.pick(500, 500, 5);
   // Both sides are measured warm.
   await addEvents(owner, endpoints, warmUpEach);
   await recorded(owner, warmUpEach * endpoints.length);
@@ -137,14 +137,14 @@ async function steady(
 }
 
 async function latency(stage: Stage, play: Play, rate: number): Promise<void> {
-  const ages = await steady(play, [], rate, stage.quick ? 3 : 10);
+  const ages = await steady(play, [], rate, stage.pick(10, 3, 0.5));
   say(`at ${Math.round(rate)}/s: p50 ${percentile(ages, 50)} ms, p95 ${percentile(ages, 95)} ms`);
   const claim = "event to first attempt at half load, p95";
   judge({ claim, measured: percentile(ages, 95) / 1000, sense: "at most", bound: 1, unit: "s" });
 }
 
 async function neighbours(stage: Stage, play: Play, bad: readonly Endpoint[], rate: number): Promise<void> {
-  const seconds = stage.quick ? 3 : 6;
+  const seconds = stage.pick(6, 3, 0.5);
   const ratios: number[] = [];
   for (let round = 0; round < Math.min(3, stage.rounds); round++) {
     const alone = percentile(await steady(play, [], rate / 2, seconds), 95);
@@ -158,7 +158,7 @@ async function neighbours(stage: Stage, play: Play, bad: readonly Endpoint[], ra
 
 /** Buffers that reading 100 due deliveries of each endpoint touches, before and after the log has grown. */
 async function flatness(stage: Stage, { owner, endpoints }: Play): Promise<void> {
-  const count = stage.quick ? 100_000 : 1_000_000;
+  const count = stage.pick(1_000_000, 100_000, 2_000);
   await owner.query("delete from deliveries");
   await owner.query(
     `insert into deliveries (tenant_id, target_id, event_id, seq, kind, payload, occurred_at, due_at)
