@@ -72,6 +72,7 @@ const answers: Record<ErrorStatus, Answer> = {
 const decidedByAction: Partial<Record<ActionName, readonly ErrorStatus[]>> = {
   "auth.login": [401, 403],
   "backups.download": [409],
+  "backups.restore": [404],
   "backups.use_ticket": [404],
   "accounts.register": [403, 404, 409],
   "accounts.verify_email": [400],

@@ -12,12 +12,15 @@ import type { Store } from "../shared/store/store.ts";
 const ticketMs = 30_000;
 const ticketsMax = 1_000;
 const streamsMax = 16;
+/** Of those, of one tenant's callers: a client may take a file as slowly as it likes, and must not keep the others from theirs. */
+const streamsPerTenantMax = 4;
 /** Of a connection on which nothing moves: a client that stopped reading. */
 const idleMsMax = 60_000;
 const drainMsMax = 10_000;
 
 interface Ticket {
   object: string;
+  release: () => void;
   until: number;
 }
 
@@ -27,6 +30,8 @@ export class ArchiveServer {
   readonly #server: Server;
   readonly #tickets = new Map<string, Ticket>();
   #streams = 0;
+  /** Offers that wait and streams under way, by the tenant of whom they are for. */
+  readonly #ofTenant = new Map<number | undefined, number>();
   #port = 0;
 
   constructor(runtime: Runtime, store: Store) {
@@ -52,15 +57,35 @@ export class ArchiveServer {
     this.#port = typeof address === "object" && address !== null ? address.port : backupStreamPort;
   }
 
-  /** @returns where the object can be fetched, once and soon. @throws Unavailable when too many wait to be */
-  offer(object: string): string {
+  /**
+   * @param tenantId of whom it is for; undefined for who has none
+   * @returns where the object can be fetched, once and soon. @throws Unavailable when too many are, or wait to be
+   */
+  offer(object: string, tenantId: number | undefined): string {
     const now = performance.now();
-    for (const [ticket, { until }] of this.#tickets) if (until < now) this.#tickets.delete(ticket);
-    if (this.#tickets.size >= ticketsMax || this.#streams >= streamsMax)
+    for (const [ticket, { until }] of this.#tickets) if (until < now) this.#take(ticket)?.release();
+    const own = this.#ofTenant.get(tenantId) ?? 0;
+    if (
+      this.#tickets.size >= ticketsMax ||
+      this.#streams >= streamsMax ||
+      (tenantId !== undefined && own >= streamsPerTenantMax)
+    )
       throw new Unavailable("busy", "Too many downloads at the moment", 10);
     const ticket = randomBytes(32).toString("base64url");
-    this.#tickets.set(ticket, { object, until: now + ticketMs });
+    this.#ofTenant.set(tenantId, own + 1);
+    const release = () => {
+      const left = (this.#ofTenant.get(tenantId) ?? 0) - 1;
+      if (left > 0) this.#ofTenant.set(tenantId, left);
+      else this.#ofTenant.delete(tenantId);
+    };
+    this.#tickets.set(ticket, { object, until: now + ticketMs, release });
     return `http://${this.#host()}:${this.#port}/${ticket}`;
+  }
+
+  #take(ticket: string): Ticket | undefined {
+    const found = this.#tickets.get(ticket);
+    this.#tickets.delete(ticket);
+    return found;
   }
 
   async close(): Promise<void> {
@@ -86,9 +111,9 @@ export class ArchiveServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const ticket = request.url?.slice(1) ?? "";
-    const found = request.method === "GET" ? this.#tickets.get(ticket) : undefined;
-    this.#tickets.delete(ticket);
-    if (found === undefined || found.until < performance.now()) {
+    const found = this.#take(ticket);
+    if (found === undefined || request.method !== "GET" || found.until < performance.now()) {
+      found?.release();
       response.writeHead(404).end();
       return;
     }
@@ -105,6 +130,7 @@ export class ArchiveServer {
       else response.writeHead(503).end();
     } finally {
       this.#streams--;
+      found.release();
     }
   }
 }

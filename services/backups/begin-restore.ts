@@ -1,14 +1,15 @@
 // Restoring: without confirmation a plan, with it a job.
 import { randomUUID } from "node:crypto";
 import type { Call } from "../shared/bus.ts";
+import type { PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict } from "../shared/errors.ts";
-import { mapViolations } from "../shared/failures.ts";
 import type { ParamsOf, ValueOf } from "../shared/params/types.ts";
 import type { backupsContract } from "./backups.contract.ts";
-import { jobViolations, newBackupId, wantedBy } from "./begin-backup.ts";
+import { newBackupId, wantedBy } from "./begin-backup.ts";
+import { beginJob } from "./begin-job.ts";
 import { findBackup } from "./find-backup.ts";
-import { insertJob, type NewJob } from "./job-store.ts";
+import type { NewJob } from "./job-store.ts";
 import type { Plans } from "./plan-restore.ts";
 
 type Contract = (typeof backupsContract)["backups.restore"];
@@ -44,20 +45,15 @@ async function begin(call: Call<unknown>, backupId: string, tenantId: number): P
     safetyBackupId: newBackupId(),
     ...wantedBy(call.caller),
   };
-  const beginning = call.db.change(platform, call.caller, async (change) => {
-    // Against a deletion that begins at the same moment.
-    const there = await change.execute("select from backups where id = $1 and state = 'complete' for share", [
-      backupId,
-    ]);
-    if (there.length === 0) throw new Conflict("backup_in_use", "The backup is being deleted");
-    await insertJob(change, job);
-    change.audit({
-      tenantId,
-      action: "backup.restore",
-      target: { type: "backup", id: backupId },
-      changes: { job_id: job.id, safety_backup_id: job.safetyBackupId },
-    });
-  });
-  await mapViolations(jobViolations, beginning);
+  const changes = { job_id: job.id, safety_backup_id: job.safetyBackupId };
+  const assert = (change: PlainChange) => assertThere(change, backupId);
+  await beginJob(call, { job, leaves: "safety", action: "backup.restore", changes, assert });
   return { applied: false, job_id: job.id, backup_id: backupId, type: "tenant", status: "queued" };
+}
+
+/** Against a deletion that begins at the same moment. */
+async function assertThere(change: PlainChange, backupId: string): Promise<void> {
+  const text = "select from backups where id = $1 and state = 'complete' for share";
+  const there = await change.execute(text, [backupId]);
+  if (there.length === 0) throw new Conflict("backup_in_use", "The backup is being deleted");
 }

@@ -5,6 +5,7 @@ import type { Call } from "../shared/bus.ts";
 import type { Download } from "../shared/archive/download.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Forbidden, NotFound } from "../shared/errors.ts";
+import { ownTenant } from "../shared/reach.ts";
 import { toIso } from "../shared/wire.ts";
 import type { ArchiveServer } from "./archive-server.ts";
 import type { ArchiveKeyring } from "./ask-archive-keys.ts";
@@ -27,17 +28,17 @@ export async function downloadBackup(
   shelf: Shelf,
 ): Promise<Download> {
   const backup = await findBackup(call, call.params.backup_id, call.params.type);
-  return handOut(call, shelf, backup, undefined);
+  return handOut(call, shelf, backup, { tenantId: ownTenant(call.caller) });
 }
 
 async function handOut(
   call: Call<unknown>,
   { server, keyring }: Shelf,
   backup: Pick<BackupRow, "id" | "tenant_id" | "size_bytes">,
-  userId: number | undefined,
+  taker: { tenantId: number | undefined; userId?: number },
 ): Promise<Download> {
   const { key } = await keyring.open(backup.id);
-  const address = server.offer(dataKeyOf(backup.id));
+  const address = server.offer(dataKeyOf(backup.id), taker.tenantId);
   await call.db.change(platform, call.caller, async (change) => {
     const tenantId = (await whoseLog(change, backup.tenant_id)) ?? (await whoseLog(change, null));
     if (tenantId === undefined) return;
@@ -45,7 +46,7 @@ async function handOut(
       tenantId,
       action: "backup.download",
       target: { type: "backup", id: backup.id },
-      ...(userId === undefined ? {} : { userId }),
+      ...(taker.userId === undefined ? {} : { userId: taker.userId }),
     });
   });
   return {
@@ -90,6 +91,8 @@ interface Used {
   tenant_id: number | null;
   size_bytes: string;
   user_id: number;
+  /** The user's. */
+  taken_by: number;
 }
 
 /** Whose session has ended, who is no administrator any more, or whose backup is gone: the link is not there. */
@@ -97,7 +100,7 @@ export async function useTicket(call: Call<{ ticket: string }>, shelf: Shelf): P
   const used = await call.db.writeOne<Used>(platform, system, {
     name: "backups.use_ticket",
     text: `with taken as (delete from backup_tickets where token_hash = $1 returning *)
-      select b.id, b.tenant_id, b.size_bytes, s.user_id from taken t
+      select b.id, b.tenant_id, b.size_bytes, s.user_id, s.tenant_id as taken_by from taken t
       join live_sessions s on s.id = t.session_id and s.tenant_id = t.tenant_id and s.role in ('superadmin', 'admin')
       join backups b on b.id = t.backup_id and b.state = 'complete'
         and (s.role = 'superadmin' or b.tenant_id = s.tenant_id)
@@ -105,5 +108,5 @@ export async function useTicket(call: Call<{ ticket: string }>, shelf: Shelf): P
     values: [hashOf(call.params.ticket)],
   });
   if (used === undefined) throw new NotFound("Download");
-  return handOut(call, shelf, used, used.user_id);
+  return handOut(call, shelf, used, { tenantId: used.taken_by, userId: used.user_id });
 }

@@ -38,6 +38,7 @@ export const failures = {
   store_refused: "The store refused: its credentials or rights do not suffice.",
   store_unavailable: "The store could not be reached.",
   postgres_unavailable: "PostgreSQL could not be reached.",
+  not_allowed_any_more: "Whoever wanted the restore may not do so any more; nothing was changed.",
   tenant_gone: "The tenant does not exist any more.",
   still_busy: "The tenant's last changes did not end in time; nothing was changed.",
   conflict_with_present: "What is to come back collides with what is there now; nothing was changed.",

@@ -20,12 +20,21 @@ export interface PlannedTable {
 const answerMsMax = 8_000;
 const planMsMax = 30 * 60_000;
 const keptMs = 10 * 60_000;
+/** Under way at a time. */
 const plansMax = 4;
+/** Made, and not told yet. */
+const keptMax = 1_000;
 
-/** Those under way, and those that nobody has been told yet. */
+interface Plan {
+  backupId: string;
+  tables: Promise<PlannedTable[]>;
+  isMade: boolean;
+}
+
+/** One of each tenant, so that none keeps the others from theirs: under way, or made and not told yet. */
 export class Plans {
   readonly #parts: () => BackupParts;
-  readonly #plans = new Map<string, Promise<PlannedTable[]>>();
+  readonly #plans = new Map<number, Plan>();
   readonly #stopping: AbortSignal;
 
   constructor(parts: () => BackupParts, stopping: AbortSignal) {
@@ -35,10 +44,8 @@ export class Plans {
 
   /** @throws Unavailable `plan_unfinished`: ask again */
   async of(backupId: string, tenantId: number): Promise<PlannedTable[]> {
-    const known = this.#plans.get(backupId);
-    if (known === undefined && this.#plans.size >= plansMax)
-      throw new Unavailable("busy", "Too many plans are being made at the moment", 10);
-    const plan = known ?? this.#begin(backupId, tenantId);
+    const known = this.#plans.get(tenantId);
+    const plan = known?.backupId === backupId ? known : this.#begin(backupId, tenantId, known);
     const late = AbortSignal.timeout(answerMsMax);
     const unfinished = new Promise<never>((_resolve, reject) => {
       const sentence = "The plan is being made; ask again in some seconds";
@@ -46,23 +53,35 @@ export class Plans {
       late.addEventListener("abort", tell, { once: true });
     });
     try {
-      const tables = await Promise.race([plan, unfinished]);
-      this.#plans.delete(backupId);
+      const tables = await Promise.race([plan.tables, unfinished]);
+      this.#forget(tenantId, plan);
       return tables;
     } catch (error) {
       throw error instanceof ServiceError ? error : asAnswer(error);
     }
   }
 
-  #begin(backupId: string, tenantId: number): Promise<PlannedTable[]> {
+  #begin(backupId: string, tenantId: number, known: Plan | undefined): Plan {
+    const plans = [...this.#plans.values()];
+    const underWay = plans.filter(({ isMade }) => !isMade).length;
+    if (known?.isMade === false || underWay >= plansMax || plans.length >= keptMax)
+      throw new Unavailable("busy", "Too many plans are being made at the moment", 10);
     const signal = AbortSignal.any([this.#stopping, AbortSignal.timeout(planMsMax)]);
-    const plan = makePlan(this.#parts(), backupId, tenantId, signal);
-    this.#plans.set(backupId, plan);
-    const forget = () => {
-      if (this.#plans.get(backupId) === plan) this.#plans.delete(backupId);
-    };
-    plan.then(() => setTimeout(forget, keptMs).unref(), forget);
+    const tables = makePlan(this.#parts(), backupId, tenantId, signal);
+    const plan: Plan = { backupId, tables, isMade: false };
+    this.#plans.set(tenantId, plan);
+    tables.then(
+      () => {
+        plan.isMade = true;
+        setTimeout(() => this.#forget(tenantId, plan), keptMs).unref();
+      },
+      () => this.#forget(tenantId, plan),
+    );
     return plan;
+  }
+
+  #forget(tenantId: number, plan: Plan): void {
+    if (this.#plans.get(tenantId) === plan) this.#plans.delete(tenantId);
   }
 }
 

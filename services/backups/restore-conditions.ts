@@ -26,11 +26,11 @@ export const stays = "(c.role in ('admin', 'superadmin') and c.is_active)";
 export const emailIsFree = `not exists (select from users o where o.tenant_id = $2 and o.deleted_at is null
   and o.id <> s.id and lower(o.email) = lower(s.email))`;
 
-/** Who headed a department then, if who that is may head one now. */
+/** Who headed a department then, if the role allows it now. A block takes no department away, so it does not here. */
 export const headOf = (
   isBack: string,
 ) => `(select u.id from users u where u.tenant_id = $2 and u.id = s.head_doctor_id
-  and u.role in ('head_doctor', 'doctor') and u.is_active and (u.deleted_at is null or ${isBack}))`;
+  and u.role in ('head_doctor', 'doctor') and (u.deleted_at is null or ${isBack}))`;
 export const willBeBack = `exists (select from ${staged("users", "b")} where b.id = u.id and b.deleted_at is null)`;
 
 export const departmentDiffers = "(c.name, c.created_at) is distinct from (s.name, s.created_at)";
@@ -44,7 +44,15 @@ export const patientDiffers = `(c.updated_at, c.created_at, c.department_id, c.r
 /** What was written is never changed; its author may have been purged. */
 export const recordDiffers = `(c.patient_id, c.kind, c.created_at, c.author_id)
   is distinct from (s.patient_id, s.kind, s.created_at, (select u.id from users u where u.tenant_id = $2 and u.id = s.author_id))`;
-export const tenantDiffers = "(c.name, c.settings::text) is distinct from (s.name, s.settings::text)";
+const registrationOf = (row: "c" | "s") => `${row}.settings::jsonb -> 'registration'`;
+/**
+ * As they were, but for who may register, which stays as it is: it decides who gets in. Where that is the same, the text stays
+ * as it was written.
+ */
+export const settingsBack = `case when ${registrationOf("c")} is not distinct from ${registrationOf("s")} then s.settings
+  else ((s.settings::jsonb - 'registration')
+    || jsonb_strip_nulls(jsonb_build_object('registration', ${registrationOf("c")})))::json end`;
+export const tenantDiffers = `(c.name, c.settings::text) is distinct from (s.name, (${settingsBack})::text)`;
 
 export const back = (table: "users" | "patients") =>
   `${staged(table)} where s.deleted_at is null and not exists (select from ${table} c

@@ -12,6 +12,7 @@ import {
   preferenceDiffers,
   recordDiffers,
   recordsSince,
+  settingsBack,
   staged,
   tenantDiffers,
   userDiffers,
@@ -43,7 +44,7 @@ export const restoreStatements: readonly RestoreStatement[] = [
   {
     table: "tenants",
     as: "change",
-    text: `update tenants c set name = s.name, settings = s.settings, updated_at = now()
+    text: `update tenants c set name = s.name, settings = ${settingsBack}, updated_at = now()
       from ${staged("tenants")} where c.id = $2 and s.id = c.id and ${tenantDiffers}`,
   },
   {
@@ -67,7 +68,8 @@ export const restoreStatements: readonly RestoreStatement[] = [
   {
     table: "users",
     as: "add",
-    text: `update users c set deleted_at = null, updated_at = now(), ${setFromArchive(["email", "full_name", "department_id", "created_at"])}
+    // Whoever was deleted may have been meant to go: coming back is not being let in, which an administrator does by unblocking.
+    text: `update users c set deleted_at = null, is_active = false, updated_at = now(), ${setFromArchive(["email", "full_name", "department_id", "created_at"])}
       from ${staged("users")} where c.tenant_id = $2 and s.id = c.id and c.deleted_at is not null and s.deleted_at is null
         and ${emailIsFree}`,
   },

@@ -18,6 +18,7 @@ import { openArchive } from "./open-archive.ts";
 import { planning } from "./plan-restore.ts";
 import { restoreStatements, sequenceText } from "./restore-statements.ts";
 import { stage } from "./stage.ts";
+import { assertStillWanted } from "./still-wanted.ts";
 
 type EndWell = (
   change: PlainChange,
@@ -47,6 +48,9 @@ export async function restoreTenant(
   const { backupId, tenantId } = held.job;
   if (tenantId === null) throw new JobFailed("tenant_gone");
   await held.say({ step: "checking the archive" });
+  await assertStillWanted(held.job, (text, values) =>
+    runtime.database.read("platform", { name: "backups.still_wanted", text, values }),
+  );
   const archive = await openArchive(parts.store, parts.keyring, { backupId, tenantId }, held.signal);
   const restore = { runtime, parts, held, tenantId, archive };
   await check(restore);
@@ -139,6 +143,8 @@ async function swap(restore: Restore, unusableHash: string, endWell: EndWell): P
       taken_at: archive.manifest.contents.taken_at,
     }));
     await change.finish(system);
+    // After the entries, as after any change: they hold the tenant's log, and who takes somebody's rights away writes there too.
+    await assertStillWanted(held.job, (text, values) => bulk.query(text, values));
     // Whoever hears of the end finds the door open.
     await bulk.query("delete from tenant_freezes where tenant_id = $1 and job_id = $2", [tenantId, job]);
     await bulk.commit();

@@ -15,13 +15,13 @@ export const tableDecisions = {
   tenants: {
     full: "copied",
     tenant: "merged",
-    why: "Name and settings as they were; whether it is active or deleted, its subdomain and its epoch as they are.",
+    why: "Name and settings as they were; whether it is active or deleted, who may register, its subdomain and its epoch as they are.",
   },
   departments: { full: "copied", tenant: "restored", why: "As they were." },
   users: {
     full: "copied",
     tenant: "merged",
-    why: "Who was deleted since comes back, who was added since is deleted; name, department and e-mail as they were. Role, block, approval, sight, password and epoch stay as they are. An active administrator who was added since stays. Whose row was purged comes back blocked and without a password.",
+    why: "Who was deleted since comes back blocked, who was added since is deleted; name, department and e-mail as they were. Role, block, approval, sight, password and epoch stay as they are. An active administrator who was added since stays. Whose row was purged comes back without a password too.",
     without: { tenant: ["password_hash"] },
   },
   user_counts: { full: "left out", tenant: "kept", why: "Counted by triggers as users come and go." },

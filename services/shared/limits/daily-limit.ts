@@ -19,6 +19,8 @@ export const dailyLimits = {
   /** A deleted webhook stays a row until the night, and an entry for ever. */
   "webhooks.registered": 500,
   "webhooks.resent": 10_000,
+  /** Backups and restores that people begin: each reads all of the tenant's rows, and its job is kept for months. */
+  "backups.begun": 300,
 } as const;
 
 export type DailyLimit = keyof typeof dailyLimits;
@@ -76,7 +78,10 @@ export async function limitDaily(
   const isWithin = await call.db.change(scope, call.caller, (change) =>
     takeDaily(change, call.runtime, tenantId, kind),
   );
-  if (!isWithin) throw new TooManyRequests(Math.ceil((dayMs - (Date.now() % dayMs)) / 1000));
+  if (!isWithin) throw tooManyToday();
 }
+
+/** Until the next day begins. */
+export const tooManyToday = () => new TooManyRequests(Math.ceil((dayMs - (Date.now() % dayMs)) / 1000));
 
 const dayMs = 86_400_000;

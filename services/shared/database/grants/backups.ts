@@ -1,5 +1,14 @@
 // Backups read whatever they keep, and a restore writes one tenant's rows as a role of its own.
-import { addJobs, lock, type Privileges, record, runJobs, type ServiceRights, tell } from "./rights.ts";
+import {
+  addJobs,
+  limits,
+  lock,
+  type Privileges,
+  record,
+  runJobs,
+  type ServiceRights,
+  tell,
+} from "./rights.ts";
 
 /** Of a tenant's archive. */
 const kept: Privileges = {
@@ -70,6 +79,7 @@ export const backups: ServiceRights = {
     ...addJobs,
     ...kept,
     ...Object.fromEntries(everything.map((table) => [table, "select"])),
+    ...limits,
     tenants: `select, ${lock}`,
     mikro_orm_migrations: "select",
     backups: "select, insert, update, delete",
@@ -81,7 +91,7 @@ export const backups: ServiceRights = {
     audit_entries: `select, ${record}`,
     events: `select, ${tell}`,
   },
-  audits: ["backup", "restore"],
+  audits: ["backup", "restore", "limit"],
   tells: ["backup.succeeded", "backup.failed", "restore.succeeded", "restore.failed"],
   enqueues: ["mail.backup_trouble"],
 };
