@@ -136,7 +136,7 @@ describeWithS3("backups and restores that fail", () => {
     const begun = await begin(api, clinic.token);
     await gate.reached();
     expect(await listed()).not.toContain(begun.backup_id);
-    await gate.spoil({ status: 507 });
+    gate.spoil(() => ({ status: 507 }));
     const job = await endedSoon(owner(), begun.job_id);
     expect(job).toMatchObject({ status: "failed", error_code: code, tries: 1 });
     proxy.spoil(() => "none");
@@ -147,7 +147,7 @@ describeWithS3("backups and restores that fail", () => {
     const gate = request(/^GET .*\/data/);
     const begun = await begin(api, clinic.token);
     await gate.reached();
-    await gate.spoil({ status: 503 });
+    gate.spoil(() => ({ status: 503 }));
     const job = await endedSoon(owner(), begun.job_id);
     expect(job).toMatchObject({ status: "failed", error_code: "store_unavailable", tries: 4 });
     proxy.spoil(() => "none");
@@ -182,7 +182,7 @@ describeWithS3("backups and restores that fail", () => {
     await giveBack(owner(), begun.job_id);
     await second.reached();
     expect(await objectsOf(begun.backup_id)).not.toContain("manifest");
-    await second.spoil({ status: 507 });
+    second.spoil(() => ({ status: 507 }));
     expect(await endedSoon(owner(), begun.job_id)).toMatchObject({
       status: "failed",
       error_code: "store_full",
@@ -226,7 +226,7 @@ describeWithS3("backups and restores that fail", () => {
       const gate = request(lineOf(made.backup_id, safetyId), nth);
       await first.open();
       await gate.reached();
-      await gate.spoil({ status });
+      gate.spoil(() => ({ status }));
       expect(await endedSoon(owner(), jobId)).toMatchObject({ status: "failed", error_code: code });
       proxy.spoil(() => "none");
       expect(await tableSums(owner())).toEqual(before);

@@ -1,7 +1,7 @@
 // Places where a test stops a job, so that what it does there happens at that very step: a lock that the job needs, held by
 // the test, or a request to the store that the proxy in front of it keeps.
 import pg from "pg";
-import type { Fault, FaultyProxy } from "../store/faulty-proxy.ts";
+import type { Decide, FaultyProxy } from "../store/faulty-proxy.ts";
 import { eventually } from "../support/service.ts";
 
 const reachMsMax = 60_000;
@@ -44,34 +44,38 @@ export async function holdLock(
 
 export interface RequestGate extends Gate {
   /** What becomes of the request that waits, and of all that follow until the proxy is told otherwise. */
-  spoil(fault: Fault): Promise<void>;
+  spoil(by: Decide): void;
+  /** For whoever stands between the proxy and this gate. */
+  decide: Decide;
 }
 
 /** Holds the nth request whose line matches; those before it pass. */
-export function holdRequest(proxy: FaultyProxy, line: RegExp, nth = 1): RequestGate {
-  const held = Promise.withResolvers<Fault>();
+export function holdRequest(proxy: FaultyProxy, wanted: RegExp, nth = 1): RequestGate {
+  const held = Promise.withResolvers<Decide>();
   const arrived = Promise.withResolvers<void>();
-  let fault: Fault = "none";
+  let after: Decide | undefined;
   let seen = 0;
-  proxy.spoil((each) => {
-    if (fault !== "none") return fault;
-    if (!line.test(each) || ++seen !== nth) return "none";
+  const decide: Decide = async (line) => {
+    if (after !== undefined) return after(line);
+    if (!wanted.test(line) || ++seen !== nth) return "none";
     arrived.resolve();
-    return held.promise;
-  });
+    return (await held.promise)(line);
+  };
+  proxy.spoil(decide);
   return {
     reached: () =>
       Promise.race([
         arrived.promise,
         new Promise<never>((_resolve, reject) =>
-          setTimeout(() => reject(new Error(`no ${line} within ${reachMsMax} ms`)), reachMsMax).unref(),
+          setTimeout(() => reject(new Error(`no ${wanted} within ${reachMsMax} ms`)), reachMsMax).unref(),
         ),
       ]),
-    open: async () => held.resolve("none"),
-    spoil: async (by) => {
-      fault = by;
+    open: async () => held.resolve(() => "none"),
+    spoil(by) {
+      after = by;
       held.resolve(by);
     },
+    decide,
   };
 }
 
