@@ -1,7 +1,10 @@
 // What the backups ask the crypto service for, on behalf of the service itself: jobs outlive the request that began them.
 import type { ServiceBroker } from "moleculer";
 import { callAs } from "../shared/bus.ts";
+import { translate } from "../shared/failures.ts";
+import { JobFailed } from "./job-failed.ts";
 
+/** @throws JobFailed `keys_unavailable` when nobody answers, `keys_unreadable` when the key is not there or does not open */
 export class ArchiveKeyring {
   readonly #broker: ServiceBroker;
 
@@ -10,25 +13,35 @@ export class ArchiveKeyring {
   }
 
   make(backupId: string, tenantId: number | null) {
-    return callAs(this.#broker, "backups", "crypto.make_archive_key", {
-      backup_id: backupId,
-      tenant_id: tenantId,
-    });
+    const wanted = { backup_id: backupId, tenant_id: tenantId };
+    return asked(callAs(this.#broker, "backups", "crypto.make_archive_key", wanted));
   }
 
   close(backupId: string): Promise<void> {
-    return callAs(this.#broker, "backups", "crypto.close_archive_key", { backup_id: backupId });
+    return asked(callAs(this.#broker, "backups", "crypto.close_archive_key", { backup_id: backupId }));
   }
 
-  /** @throws NotFound where the installation never made it, or has forgotten it */
   async open(backupId: string): Promise<{ key: Buffer; installation: string }> {
-    const { key, installation } = await callAs(this.#broker, "backups", "crypto.open_archive_key", {
-      backup_id: backupId,
-    });
+    const { key, installation } = await asked(
+      callAs(this.#broker, "backups", "crypto.open_archive_key", { backup_id: backupId }),
+    );
     return { key: Buffer.from(key, "base64"), installation };
   }
 
   drop(backupId: string): Promise<void> {
-    return callAs(this.#broker, "backups", "crypto.drop_archive_key", { backup_id: backupId });
+    return asked(callAs(this.#broker, "backups", "crypto.drop_archive_key", { backup_id: backupId }));
+  }
+}
+
+async function asked<T>(asking: Promise<T>): Promise<T> {
+  try {
+    return await asking;
+  } catch (error) {
+    const { told } = translate(error);
+    const type = "type" in told ? told.type : "";
+    if (type === "not_found" || type === "keys_unreadable")
+      throw new JobFailed("keys_unreadable", { cause: error });
+    if (type === "unavailable" || type === "busy") throw new JobFailed("keys_unavailable", { cause: error });
+    throw error;
   }
 }

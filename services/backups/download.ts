@@ -11,6 +11,7 @@ import type { ArchiveServer } from "./archive-server.ts";
 import type { ArchiveKeyring } from "./ask-archive-keys.ts";
 import type { BackupRow } from "./backup-row.ts";
 import { findBackup } from "./find-backup.ts";
+import { asAnswer } from "./job-failed.ts";
 import { system } from "./job-store.ts";
 import type { BackupType } from "./table-decisions.ts";
 import { whoseLog } from "./whose-log.ts";
@@ -37,7 +38,9 @@ async function handOut(
   backup: Pick<BackupRow, "id" | "tenant_id" | "size_bytes">,
   taker: { tenantId: number | undefined; userId?: number },
 ): Promise<Download> {
-  const { key } = await keyring.open(backup.id);
+  const { key } = await keyring.open(backup.id).catch((error: unknown) => {
+    throw asAnswer(error);
+  });
   const address = server.offer(dataKeyOf(backup.id), taker.tenantId);
   await call.db.change(platform, call.caller, async (change) => {
     const tenantId = (await whoseLog(change, backup.tenant_id)) ?? (await whoseLog(change, null));

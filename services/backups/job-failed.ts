@@ -1,6 +1,7 @@
 // What went wrong in a job, from whatever threw it.
 import { ArchiveDamaged } from "../shared/archive/sealed-stream.ts";
 import { errorCode } from "../shared/embedded/start-error.ts";
+import { Conflict, NotFound, Unavailable } from "../shared/errors.ts";
 import { translate } from "../shared/failures.ts";
 import { StoreError } from "../shared/store/store.ts";
 import { type Failure, type FailureCode, failureOf } from "./job.rules.ts";
@@ -27,6 +28,7 @@ const byFault = {
 const collision = /^23/;
 const lockTimeout = "55P03";
 const deadlock = "40P01";
+const diskFull = "53100";
 /** Raised by PostgreSQL where what COPY reads is not of the form. */
 const notReadable = /^(?:22P0[0-9]|08P01)$/;
 
@@ -40,6 +42,7 @@ export function failureFrom(error: unknown): Failure {
   if (error instanceof StoreError) return failureOf(byFault[error.fault]);
   const code = errorCode(error);
   if (code === lockTimeout || code === deadlock) return failureOf("still_busy");
+  if (code === diskFull) return failureOf("postgres_full");
   if (collision.test(code)) return failureOf("conflict_with_present");
   if (code === keyIsGone) return failureOf("keys_unreadable");
   if (notReadable.test(code)) return failureOf("archive_damaged");
@@ -51,4 +54,12 @@ export function failureFrom(error: unknown): Failure {
   if (/Connection terminated|Client was closed|connection error and is not queryable/i.test(message))
     return failureOf("postgres_unavailable");
   return failureOf("internal_error");
+}
+
+/** Where no job waits but who asked: what hinders it is the answer. */
+export function asAnswer(error: unknown): unknown {
+  const { code, sentence, passing } = failureFrom(error);
+  if (code === "internal_error") return error;
+  if (passing) return new Unavailable(code, sentence);
+  return code === "archive_missing" ? new NotFound("Backup") : new Conflict(code, sentence);
 }

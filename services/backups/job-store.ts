@@ -119,6 +119,41 @@ export async function keepJob(
   return kept.length === 1;
 }
 
+/**
+ * Of a try before this one a restore's safety backup may be listed already: that one stays as it is, and what is there now,
+ * with all that was written since, is kept under another id.
+ * @returns the id to keep it under @throws when the worker does not hold the job any more
+ */
+export async function nameSafetyBackup(
+  database: Database,
+  id: string,
+  worker: string,
+  fresh: string,
+): Promise<string> {
+  const row = await database.writeOne<{ safety: string }>(platform, system, {
+    name: "backups.name_safety",
+    text: `update backup_jobs j set safety_backup_id = case
+          when exists (select from backups b where b.id = j.safety_backup_id) then $3 else j.safety_backup_id end
+      where id = $1 and leased_by = $2 and ${active} and safety_backup_id is not null
+      returning safety_backup_id as safety`,
+    values: [id, worker, fresh],
+  });
+  if (row === undefined) throw new Error("another worker has the job");
+  return row.safety;
+}
+
+/** What the tries of a job that failed may have left in the store, with its keys, is removed by a job of its own. */
+export async function removeUnlisted(change: PlainChange, jobId: string): Promise<void> {
+  const left = await change.execute<{ id: string }>(
+    `select id from (select unnest(array[case kind when 'backup' then backup_id end, safety_backup_id]) as id
+       from backup_jobs where id = $1) made
+     where id is not null and not exists (select from backups b where b.id = made.id)`,
+    [jobId],
+  );
+  for (const { id } of left)
+    await change.enqueue("backups.remove", { backup_id: id }, { key: `backups.remove:${id}` });
+}
+
 /** The end of a job. @returns false when the worker does not hold it any more: then the change must not commit */
 export async function endJob(
   change: PlainChange,

@@ -39,18 +39,27 @@ export const failures = {
   store_unavailable: "The store could not be reached.",
   postgres_unavailable: "PostgreSQL could not be reached.",
   not_allowed_any_more: "Whoever wanted the restore may not do so any more; nothing was changed.",
+  postgres_full: "PostgreSQL has no room left; nothing was changed.",
+  laid_out_lost: "What was laid out is gone, as PostgreSQL crashed meanwhile; nothing was changed.",
   tenant_gone: "The tenant does not exist any more.",
   still_busy: "The tenant's last changes did not end in time; nothing was changed.",
   conflict_with_present: "What is to come back collides with what is there now; nothing was changed.",
   not_as_written: "What was read back is not what was written.",
-  keys_unreadable: "The keys of the backup cannot be opened.",
+  keys_unavailable: "The service that keeps the keys could not be reached.",
+  keys_unreadable: "The keys of the backup are missing, or cannot be opened; nothing was changed.",
   worker_lost: "Its worker died too often.",
   internal_error: "Something went wrong; the log of the service has the reason.",
 } as const;
 
 export type FailureCode = keyof typeof failures;
 
-const passing: readonly FailureCode[] = ["store_unavailable", "postgres_unavailable", "still_busy"];
+const passing: readonly FailureCode[] = [
+  "store_unavailable",
+  "postgres_unavailable",
+  "keys_unavailable",
+  "laid_out_lost",
+  "still_busy",
+];
 
 export const failureOf = (code: FailureCode): Failure => ({
   code,

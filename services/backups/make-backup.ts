@@ -53,6 +53,8 @@ export async function makeBackup(
   const key = Buffer.from(made.key, "base64");
   const keys = archiveKeys(key);
   key.fill(0);
+  // A try before this one may have come as far: its manifest must not speak of what is written now.
+  await store.remove(manifestKeyOf(backupId));
   const bulk = await Bulk.open(databaseUrl, signal);
   try {
     await bulk.beginSnapshot(tenantId === null ? { as: "platform" } : { as: "tenant", tenantId });

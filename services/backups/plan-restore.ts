@@ -2,9 +2,9 @@
 // large tenant that takes longer than a request may: then it goes on, and whoever asks again is told its result.
 import { randomUUID } from "node:crypto";
 import { Bulk } from "../shared/database/bulk.ts";
-import { Conflict, NotFound, ServiceError, Unavailable } from "../shared/errors.ts";
+import { ServiceError, Unavailable } from "../shared/errors.ts";
 import { bringUpToDate } from "./archive-schema.ts";
-import { failureFrom } from "./job-failed.ts";
+import { asAnswer } from "./job-failed.ts";
 import type { BackupParts } from "./make-backup.ts";
 import { openArchive } from "./open-archive.ts";
 import { planText } from "./restore-plan.ts";
@@ -83,14 +83,6 @@ export class Plans {
   #forget(tenantId: number, plan: Plan): void {
     if (this.#plans.get(tenantId) === plan) this.#plans.delete(tenantId);
   }
-}
-
-/** Nothing waits for a plan but who asked: what hinders it is the answer. */
-function asAnswer(error: unknown): unknown {
-  const { code, sentence, passing } = failureFrom(error);
-  if (code === "internal_error") return error;
-  if (passing) return new Unavailable(code, sentence);
-  return code === "archive_missing" ? new NotFound("Backup") : new Conflict(code, sentence);
 }
 
 async function makePlan(

@@ -62,8 +62,10 @@ export const changed = (
   differs: string,
 ) => `${table} c join ${staged(table)} on s.id = c.id
   where c.tenant_id = $2 and c.deleted_at is null and s.deleted_at is null and ${differs}`;
+/** Also who was deleted then and is back since: by an operator, or by a restore that is now taken back. */
 export const addedSince = (table: "users" | "patients") =>
-  `${table} c where c.tenant_id = $2 and c.deleted_at is null and not ${inArchive(table)}${table === "users" ? ` and not ${stays}` : ""}`;
+  `${table} c where c.tenant_id = $2 and c.deleted_at is null and not exists (select from ${staged(table)}
+    where s.id = c.id and s.deleted_at is null)${table === "users" ? ` and not ${stays}` : ""}`;
 export const patientIsThere = `(exists (select from patients p where p.tenant_id = $2 and p.id = s.patient_id)
   or exists (select from ${staged("patients", "p")} where p.id = s.patient_id and p.deleted_at is null))`;
 export const userIsThere = `(exists (select from users u where u.tenant_id = $2 and u.id = s.user_id)

@@ -8,11 +8,12 @@ import { bringUpToDate } from "./archive-schema.ts";
 import type { OpenArchive } from "./archive/open-manifest.ts";
 import { nowhere, readArchive } from "./archive/read-archive.ts";
 import { listBackup } from "./backup-row.ts";
-import { clearStaged } from "./clear-staged.ts";
+import { newBackupId } from "./begin-backup.ts";
+import { clearStaged, countStaged } from "./clear-staged.ts";
 import { Freeze } from "./freeze.ts";
 import type { HeldJob } from "./held-job.ts";
 import { JobFailed } from "./job-failed.ts";
-import { system } from "./job-store.ts";
+import { nameSafetyBackup, system } from "./job-store.ts";
 import { type BackupParts, makeBackup } from "./make-backup.ts";
 import { openArchive } from "./open-archive.ts";
 import { planning } from "./plan-restore.ts";
@@ -30,6 +31,11 @@ type EndWell = (
 const shares = { checking: 15, safety: 45, staging: 75, swapping: 99 };
 /** The same that writers' triggers take shared; see migrations/0017/freezes.ts. */
 const swapLock = 7_206_513;
+
+/** A worker that stands still, or whose machine is gone, must not keep the tenant's lock: PostgreSQL ends its connection. */
+const letGo = `select set_config('idle_in_transaction_session_timeout', '30s', true),
+  set_config('tcp_keepalives_idle', '10', true), set_config('tcp_keepalives_interval', '5', true),
+  set_config('tcp_keepalives_count', '3', true)`;
 
 interface Restore {
   runtime: Runtime;
@@ -54,17 +60,17 @@ export async function restoreTenant(
   const archive = await openArchive(parts.store, parts.keyring, { backupId, tenantId }, held.signal);
   const restore = { runtime, parts, held, tenantId, archive };
   await check(restore);
-  await keepThePresent(restore);
+  const safetyBackupId = await keepThePresent(restore);
   const unusableHash = await runtime.hasher.hash(crypto.randomUUID());
   await held.say({ step: "laying the archive out", percent: shares.safety });
   try {
-    await layOut(restore);
+    const laidOut = await layOut(restore);
     const freeze = new Freeze(runtime, tenantId, held.job.id);
     try {
       await held.say({ step: "freezing the tenant", percent: shares.staging });
       await freeze.begin();
       await held.say({ step: "exchanging the rows", percent: shares.staging });
-      await swap(restore, unusableHash, endWell);
+      await swap(restore, { laidOut, safetyBackupId, unusableHash }, endWell);
     } finally {
       await freeze.end();
     }
@@ -87,16 +93,21 @@ async function check({ parts, held, archive: { manifest, data } }: Restore): Pro
   await readArchive(parts.store, manifest, data, nowhere, progress, held.signal);
 }
 
-async function keepThePresent({ runtime, parts, held, tenantId }: Restore): Promise<void> {
-  const { safetyBackupId, createdBy } = held.job;
-  if (safetyBackupId === null) throw new Error("a restore without a safety backup");
+/** @returns the id under which it is listed now */
+async function keepThePresent({ runtime, parts, held, tenantId }: Restore): Promise<string> {
+  const { id, createdBy } = held.job;
+  const safetyBackupId = await nameSafetyBackup(runtime.database, id, held.worker, newBackupId());
   const wanted = { backupId: safetyBackupId, type: "tenant", tenantId, reason: "safety", createdBy } as const;
   const share = { from: shares.checking, to: shares.safety };
   const manifest = await makeBackup(parts, held, wanted, share);
   await runtime.database.change("platform", system, (change) => listBackup(change, manifest));
+  return safetyBackupId;
 }
 
-async function layOut({ parts, held, tenantId, archive }: Restore): Promise<void> {
+/** Rows that were laid out, by table. */
+type LaidOut = Readonly<Record<string, number>>;
+
+async function layOut({ parts, held, tenantId, archive }: Restore): Promise<LaidOut> {
   const { contents } = archive.manifest;
   const bulk = await Bulk.open(parts.databaseUrl, held.signal);
   try {
@@ -111,23 +122,38 @@ async function layOut({ parts, held, tenantId, archive }: Restore): Promise<void
     };
     await stage(bulk, parts.store, archive, progress, held.signal);
     await bringUpToDate(bulk, contents, held.job.id);
+    const laidOut = await countStaged(bulk, held.job.id);
     await bulk.commit();
+    return laidOut;
   } finally {
     await bulk.close();
   }
 }
 
-async function swap(restore: Restore, unusableHash: string, endWell: EndWell): Promise<void> {
+interface Prepared {
+  laidOut: LaidOut;
+  safetyBackupId: string;
+  /** Of a password that nobody has. */
+  unusableHash: string;
+}
+
+async function swap(
+  restore: Restore,
+  { laidOut, safetyBackupId, unusableHash }: Prepared,
+  endWell: EndWell,
+): Promise<void> {
   const { parts, held, tenantId, archive } = restore;
-  const { id: job, backupId, safetyBackupId } = held.job;
+  const { id: job, backupId } = held.job;
   const bulk = await Bulk.open(parts.databaseUrl, held.signal);
   try {
     await bulk.beginChange({ as: "restore", tenantId, job });
+    await bulk.query(letGo);
     // Whoever changes a user holds the tenant's row first, and so must this: then no two wait for each other.
     const tenant = await bulk.query("select id from tenants where id = $1 for no key update", [tenantId]);
     if (tenant.length === 0) throw new JobFailed("tenant_gone");
     // Alone: who was writing has ended by now, and nobody begins.
     await bulk.query(`select pg_advisory_xact_lock(${swapLock}, $1)`, [tenantId]);
+    await assertLaidOut(bulk, job, laidOut);
     await bulk.query(planning);
     const changed = await exchange(bulk, held, [job, tenantId], unusableHash);
     await bulk.query(sequenceText, [job]);
@@ -151,6 +177,13 @@ async function swap(restore: Restore, unusableHash: string, endWell: EndWell): P
   } finally {
     await bulk.close();
   }
+}
+
+/** The schema staging is unlogged: a crash of PostgreSQL empties it, and an empty archive would take all rows away. */
+async function assertLaidOut(bulk: Bulk, job: string, laidOut: LaidOut): Promise<void> {
+  const now = await countStaged(bulk, job);
+  for (const [table, rows] of Object.entries(laidOut))
+    if (now[table] !== rows) throw new JobFailed("laid_out_lost");
 }
 
 async function exchange(

@@ -12,7 +12,7 @@ import { listBackup, rowsIn } from "./backup-row.ts";
 import { HeldJob } from "./held-job.ts";
 import { failureFrom } from "./job-failed.ts";
 import { type Failure, failureOf, triesMax } from "./job.rules.ts";
-import { endJob, type Job, leaseJob, releaseJob, system } from "./job-store.ts";
+import { endJob, type Job, leaseJob, releaseJob, removeUnlisted, system } from "./job-store.ts";
 import { type BackupParts, makeBackup } from "./make-backup.ts";
 import { tellOperators } from "./tell-operators.ts";
 import { restoreTenant } from "./restore-tenant.ts";
@@ -118,6 +118,7 @@ async function fail({ runtime }: Worker, held: HeldJob, failure: Failure): Promi
   await runtime.database.change(platform, system, async (change) => {
     if (!(await endJob(change, job.id, worker, "failed", failure))) return;
     await record(change, job, "failed", { error: failure.code });
+    await removeUnlisted(change, job.id);
     // What is away says nothing of the backup.
     if (job.kind === "test" && !failure.passing)
       await change.execute("update backups set tested_at = now(), test_passed = false where id = $1", [

@@ -6,6 +6,8 @@ import { platform } from "../shared/database/scope.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import type { Store } from "../shared/store/store.ts";
 import { storeOf } from "../shared/store/store-of.ts";
+import { dataKeyOf } from "./archive/manifest.ts";
+import { ArchiveKeyring } from "./ask-archive-keys.ts";
 import { sweepStaged } from "./clear-staged.ts";
 import { underWay } from "./job.rules.ts";
 import { system } from "./job-store.ts";
@@ -15,7 +17,8 @@ import { safetyDays, toRemove } from "./retention.rules.ts";
 
 type WithRuntime = { runtime: Runtime; broker: ServiceBroker };
 
-const leftoverMs = 3_600_000;
+/** With a sweep every ten minutes whatever nobody goes on with is gone within an hour. */
+const leftoverMs = 45 * 60_000;
 const jobDays = 180;
 const bulkMsMax = 10 * 60_000;
 
@@ -36,7 +39,7 @@ export async function sweepBackups(this: WithRuntime): Promise<void> {
   const store = storeOf(runtime);
   await refreshKeyring(runtime, store);
   await store.removeLeftovers(leftoverMs);
-  await removeOrphans(runtime, store);
+  await removeOrphans(runtime, store, new ArchiveKeyring(this.broker));
 }
 
 function write({ database }: Runtime, text: string): Promise<unknown[]> {
@@ -121,7 +124,11 @@ async function sweepLaidOut({ database, databaseUrl }: Runtime): Promise<void> {
  * An archive without a manifest is no backup: the try that wrote it failed or died. One with a manifest is never touched,
  * even if no row names it: the database may be the one that forgot.
  */
-async function removeOrphans({ database, log }: Runtime, store: Store): Promise<void> {
+async function removeOrphans(
+  { database, log }: Runtime,
+  store: Store,
+  keyring: ArchiveKeyring,
+): Promise<void> {
   const found = new Map<string, { keys: string[]; newest: number }>();
   for await (const { key, modifiedAt } of store.list("backups/")) {
     const [, id, part] = /^backups\/(bk_[0-9a-f]{32})\/(data|manifest)$/.exec(key) ?? [];
@@ -138,7 +145,8 @@ async function removeOrphans({ database, log }: Runtime, store: Store): Promise<
       values: [id, underWay],
     });
     if (used.length > 0) continue;
-    await store.remove(`backups/${id}/data`);
+    await store.remove(dataKeyOf(id));
+    await keyring.drop(id);
     log.info({ backup: id }, "an archive without a manifest is removed");
   }
 }

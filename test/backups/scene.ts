@@ -88,7 +88,10 @@ export interface Clinic {
 }
 
 /** A tenant of its own whose administrator sees all its patients. */
-export async function openClinic(service: TestService, superadmin: string): Promise<Clinic> {
+export async function openClinic(
+  service: Pick<TestService, "call" | "signInAs">,
+  superadmin: string,
+): Promise<Clinic> {
   const tenant = await makeTenant(service, superadmin);
   const admin = await makeUser(service, superadmin, {
     tenant_id: tenant.id,

@@ -14,19 +14,21 @@ export type Fault =
   | "hang"
   | { status: number; body?: string };
 
+export type Decide = (line: string) => Fault | Promise<Fault>;
+
 export interface FaultyProxy {
   endpoint: string;
   /** All requests so far, as "PUT /bucket/key?query". */
   seen: string[];
-  /** Decides on each request; by default none is spoilt. */
-  spoil(decide: (line: string) => Fault): void;
+  /** Decides on each request, at once or after a while; by default none is spoilt. */
+  spoil(decide: Decide): void;
   stop(): Promise<void>;
 }
 
 export async function startFaultyProxy(endpoint: string): Promise<FaultyProxy> {
   const { hostname, port } = new URL(endpoint);
   const seen: string[] = [];
-  let decide: (line: string) => Fault = () => "none";
+  let decide: Decide = () => "none";
 
   const answerWith = (answer: IncomingMessage, response: ServerResponse, fault: Fault) => {
     if (fault === "lose the answer") {
@@ -50,11 +52,11 @@ export async function startFaultyProxy(endpoint: string): Promise<FaultyProxy> {
     });
   };
 
-  const server = createServer((incoming, response) => {
+  const answer = async (incoming: IncomingMessage, response: ServerResponse) => {
     const line = `${incoming.method} ${incoming.url}`;
     seen.push(line);
-    const fault = decide(line);
     incoming.on("error", () => {});
+    const fault = await decide(line);
     if (fault === "hang") return void incoming.resume();
     if (typeof fault === "object") {
       incoming.resume().once("end", () => response.writeHead(fault.status).end(fault.body));
@@ -69,7 +71,8 @@ export async function startFaultyProxy(endpoint: string): Promise<FaultyProxy> {
     passed.on("error", () => response.destroy());
     response.once("close", () => passed.destroy());
     incoming.pipe(passed);
-  });
+  };
+  const server = createServer((incoming, response) => void answer(incoming, response));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   // What `address` gives for a server on a port.
   const { port: own } = server.address() as AddressInfo;

@@ -12,7 +12,7 @@ let made = 0;
 export const unique = (prefix = "t"): string => `${prefix}${++made}`;
 
 export async function makeTenant(
-  service: TestService,
+  service: Pick<TestService, "call">,
   superadmin: string,
   settings: Record<string, unknown> = {},
   subdomain = unique("clinic"),
@@ -24,7 +24,7 @@ export async function makeTenant(
 }
 
 export async function makeUser(
-  service: TestService,
+  service: Pick<TestService, "call">,
   token: string,
   more: Record<string, unknown> = {},
 ): Promise<Made> {
