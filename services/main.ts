@@ -6,7 +6,6 @@ import { type Assembled, assemble } from "../moleculer.config.ts";
 import { announce } from "./announce.ts";
 import { backupReplCommand } from "./backup-commands.ts";
 import { fail } from "./fail.ts";
-import { seed } from "./seed.ts";
 import { readConfig } from "./shared/config.ts";
 import { StartError } from "./shared/embedded/start-error.ts";
 
@@ -35,7 +34,7 @@ async function start(withRepl: boolean): Promise<void> {
   await loadServices(broker, config.services);
   try {
     await broker.start();
-    announce(broker, assembled.runtime, await seed(broker, assembled.runtime));
+    announce(broker, assembled.runtime, assembled.signIns);
   } catch (error) {
     await broker.stop();
     await assembled.runtime.close();

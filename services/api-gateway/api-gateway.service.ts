@@ -13,7 +13,7 @@ import { clientAddressOf, proxiesIn } from "./client-address.ts";
 import type { Connections } from "./connections.ts";
 import { corsFor } from "./cors.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
-import { closeServer, createHttpServer, listen } from "./http-server.ts";
+import { assertMayListen, closeServer, createHttpServer, listen } from "./http-server.ts";
 import { Load } from "./load.ts";
 import { prepareRequest } from "./prepare-request.ts";
 import { requestIdOf } from "./request-id.ts";
@@ -183,7 +183,7 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
     },
   },
   created(this: Gateway) {
-    const { config } = runtimeOf(this);
+    const { config, phases } = runtimeOf(this);
     this.rates = new RequestRates(config);
     this.load = new Load(config.bodiesBytesMax);
     this.answers = new AnswerBudget(answersBytesMax);
@@ -193,10 +193,11 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
     });
     Object.assign(this, { server, connections });
     watch(this);
-  },
-  async started(this: Gateway) {
-    const { config } = runtimeOf(this);
-    this.httpPort = await listen(this.server, config.port, config.host);
+    const { port, host } = config;
+    phases.beforeOpening(() => assertMayListen(port, host));
+    phases.onceReady(async () => {
+      this.httpPort = await listen(server, port, host);
+    });
   },
   async stopped(this: Gateway) {
     await closeServer(this.server);

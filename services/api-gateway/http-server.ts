@@ -78,6 +78,13 @@ export function listen(server: Server, port: number, host: string): Promise<numb
   });
 }
 
+/** Told before anything is made for a start that could only fail. @throws StartError */
+export async function assertMayListen(port: number, host: string): Promise<void> {
+  const trial = createServer();
+  await listen(trial, port, host);
+  await new Promise((resolve) => trial.close(resolve));
+}
+
 function listenError(error: Error, port: number, host: string): Error {
   const code = errorCode(error);
   if (code === "EADDRINUSE")
