@@ -40,6 +40,10 @@ interface Gateway extends Service {
   rates: RequestRates;
   /** The port that was taken: PORT, or any free one when that is 0. */
   httpPort: number;
+  /** Begun once. */
+  closing: Promise<void> | undefined;
+  /** Lets nobody new in; done when all that is under way has been answered. */
+  close(): Promise<void>;
   /** moleculer-web's handler. */
   express(): Handle;
 }
@@ -155,6 +159,9 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
     rest: { retryPolicy: { enabled: false } },
   },
   methods: {
+    close(this: Gateway) {
+      return (this.closing ??= closeServer(this.server));
+    },
     sendResponse(this: Gateway, request: GatewayRequest, response: ServerResponse, result: unknown) {
       if (request.endpoint?.contract.download !== true)
         return sendResult(this.answers, request, response, result);
@@ -198,9 +205,10 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
     phases.onceReady(async () => {
       this.httpPort = await listen(server, port, host);
     });
+    phases.onceStopping(() => void this.close());
   },
   async stopped(this: Gateway) {
-    await closeServer(this.server);
+    await this.close();
   },
 };
 

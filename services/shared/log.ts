@@ -29,6 +29,8 @@ export function createLog(
     sync: false,
     maxLength: waitingBytesMax,
   });
+  // A terminal that was closed, a full disk: the service goes on, and stops in order, without its log.
+  stream.on("error", () => {});
   const lines = new Lines((text) => stream.write(text));
   const log = pino(
     {
@@ -43,7 +45,11 @@ export function createLog(
   );
   const flush = () => {
     lines.pass();
-    stream.flushSync();
+    try {
+      stream.flushSync();
+    } catch {
+      // As above.
+    }
   };
   return { log, flush };
 }

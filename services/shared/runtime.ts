@@ -23,7 +23,7 @@ import { needsOwnPassword } from "./settings/accounts.ts";
 import { PasswordHasher } from "./passwords/password-hasher.ts";
 import { KeyCache } from "./sealing/key-cache.ts";
 import { Secrets, secretsToGenerate } from "./secrets.ts";
-import { StartPhases } from "./start-phases.ts";
+import { ProcessPhases } from "./process-phases.ts";
 
 const statementTimeoutMs = 5_000;
 const embeddedUser = "postgres";
@@ -39,7 +39,7 @@ export class Runtime {
   readonly droppedMessages: Dropped = { foreign: 0, stale: 0, repeated: 0, other_start: 0 };
   /** Tenants' keys, for the services that seal. */
   readonly keys: KeyCache;
-  readonly phases = new StartPhases();
+  readonly phases = new ProcessPhases();
   #secrets: Secrets | undefined;
   #demoPasswords: DemoPasswords | undefined;
   #database: Database | undefined;
