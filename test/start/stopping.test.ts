@@ -17,7 +17,13 @@ function scene() {
       });
     },
   });
-  return { stopping, exits, pass: (ms: number) => (now += ms), end: () => closed(), closings: () => closings };
+  return {
+    stopping,
+    exits,
+    pass: (ms: number) => (now += ms),
+    end: () => closed(),
+    closings: () => closings,
+  };
 }
 
 describe("signals", () => {

@@ -12,6 +12,7 @@ import { openClient } from "./open-client.ts";
 import { provisionJobs } from "./provision-jobs.ts";
 import { provisionLogins } from "./provision-logins.ts";
 import { schemaAge } from "./schema-age.ts";
+import { assertServerFits } from "./server-fit.ts";
 
 const lockKey = 7_206_512;
 
@@ -53,7 +54,7 @@ export async function provision(options: ProvisionOptions): Promise<Provisioned>
   const { logins: settings = { kinds: defaultLogins, passwords: {} } } = options;
   const owner = await openClient(ownerUrl, "DATABASE_URL");
   try {
-    await assertFoldsCase(owner);
+    await assertServerFits(owner, settings.kinds);
     await owner.query("select pg_advisory_lock($1)", [lockKey]);
     await assertBootSecret(owner, options);
     const database = await databaseOf(owner);
@@ -79,7 +80,7 @@ export async function provision(options: ProvisionOptions): Promise<Provisioned>
 export async function provisionAt(ownerUrl: string, bootSecret: string, last: string): Promise<void> {
   const owner = await openClient(ownerUrl, "DATABASE_URL");
   try {
-    await assertFoldsCase(owner);
+    await assertServerFits(owner, []);
     await owner.query("select pg_advisory_lock($1)", [lockKey]);
     await assertBootSecret(owner, { ownerUrl, bootSecret });
     await schemaAge(owner);
@@ -106,20 +107,6 @@ async function newestMigration(owner: pg.Client): Promise<string | undefined> {
     "select max(name) as name from mikro_orm_migrations",
   );
   return newest.rows[0]?.name ?? undefined;
-}
-
-/** E-mails and record numbers are told apart whatever their case, in every script. @throws StartError */
-async function assertFoldsCase(owner: pg.Client): Promise<void> {
-  const { rows } = await owner.query<{ encoding: string }>("select getdatabaseencoding() as encoding");
-  const encoding = rows[0]?.encoding ?? "";
-  // Another encoding may not even have the letter.
-  const folded = encoding === "UTF8" ? await owner.query("select lower('ÄI') = 'äi' as well") : undefined;
-  if (folded?.rows[0].well === true) return;
-  const found =
-    folded === undefined ? `has the encoding ${encoding}` : "folds the case of ASCII letters only";
-  throw new StartError(
-    `The database of DATABASE_URL ${found}: create one with the encoding UTF8 and a locale such as C.UTF-8 or en_US.UTF-8.`,
-  );
 }
 
 /** Before anything is written: a wrong secret would shut out the processes that have the right one. */
