@@ -24,9 +24,12 @@ export interface Assembled {
   signIns: readonly SignIn[];
 }
 
+/** In production a terminal is a program's too. */
+export const isForPeople = ({ production }: Config) => !production && process.stdout.isTTY;
+
 /** @param onFailure told when the process cannot go on (the embedded database died) */
 export function assemble(config: Config, onFailure: (reason: string) => void): Assembled {
-  const { log, flush } = createLog(config.logLevel);
+  const { log, flush } = createLog(config.logLevel, 1, isForPeople(config));
   const runtime = new Runtime(config, log);
   const signIns: SignIn[] = [];
   const started = async (broker: ServiceBroker) => {

@@ -1,5 +1,6 @@
 // What one process has once, whatever services run in it: settings, secrets, database, keys, password threads, log. Made by
 // the broker configuration, opened before the first service starts, closed after the last one stopped.
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { EntitySchema } from "@mikro-orm/core";
 import type { Logger } from "pino";
@@ -71,6 +72,11 @@ export class Runtime {
     return this.#database;
   }
 
+  /** Whether the database is in the data folder. */
+  get keepsData(): boolean {
+    return this.config.databaseUrl === undefined && this.config.databaseAppUrl === undefined;
+  }
+
   /** The pool, once it is there. */
   get pool(): Database["pool"] | undefined {
     return this.#database?.pool;
@@ -90,8 +96,7 @@ export class Runtime {
     onFailure: (reason: string) => void,
   ): Promise<void> {
     const { config } = this;
-    const embedded =
-      entities !== undefined && config.databaseUrl === undefined && config.databaseAppUrl === undefined;
+    const embedded = entities !== undefined && this.keepsData;
     const names = [...secretsToGenerate(config, embedded), ...(needsOwnPassword(config) ? [demoSecret] : [])];
     const directory = names.length > 0 ? await this.#own(openDataDirectory(config.dataDir)) : undefined;
     const kept = directory === undefined ? {} : await loadOrCreateSecrets(directory.path, names);
@@ -156,6 +161,7 @@ export class Runtime {
         nextBootSecret,
         logins,
         forProcess: { services },
+        tell: (what) => this.log.info(what),
       });
     if (config.databaseUrl !== undefined) {
       const provisioned = await prepare(config.databaseUrl);
@@ -180,6 +186,8 @@ export class Runtime {
     password: string,
     onFailure: (reason: string) => void,
   ): Promise<EmbeddedPostgres> {
+    if (!existsSync(join(directory.path, "postgres")))
+      this.log.info({ folder: directory.path }, "making the database: this is done once");
     const server = await startEmbeddedPostgres({
       dataDir: directory.path,
       superuser: embeddedUser,

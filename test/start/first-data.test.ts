@@ -16,6 +16,7 @@ import {
 } from "../support/service.ts";
 
 const body = { email: "admin@platform.example", password: demoPassword, subdomain: "platform" };
+const password = "Granite-Umbrella-58-Tide";
 const lock = "hashtext('start.seed')";
 
 /** From here on no process can make the first data. */
@@ -46,13 +47,17 @@ describe("one process", () => {
   });
   afterAll(() => database.stop());
 
-  it("takes no connection, and is not ready, until the first data are there", async () => {
+  it("takes no connection, and is not ready, until the first data are there; in production all it says is JSON", async () => {
     const [port, healthPort] = [await freePort(), await freePort()];
     await hold(database);
     const running = runProcess({
       ...testSettings(database),
       PORT: String(port),
       HEALTH_PORT: String(healthPort),
+      NODE_ENV: "production",
+      HOST: "127.0.0.1",
+      DEMO_MODE: "false",
+      ADMIN_PASSWORD: password,
     });
     try {
       await waits(database);
@@ -61,7 +66,12 @@ describe("one process", () => {
       expect((await fetch(`http://127.0.0.1:${healthPort}/readyz`)).status).toBe(503);
       await release(database);
       const url = await addressOf(running);
-      expect((await callApi(url, "POST", "/api/auth/login", { body })).status).toBe(200);
+      const right = { ...body, password };
+      expect((await callApi(url, "POST", "/api/auth/login", { body: right })).status).toBe(200);
+      const entries = running.output().trimEnd().split("\n").map((line) => JSON.parse(line));
+      expect(entries.filter(({ msg }) => msg === "Records service is ready")).toEqual([
+        expect.objectContaining({ level: "info", publicUrl: "http://records.test", listening: url }),
+      ]);
       expect((await fetch(`http://127.0.0.1:${healthPort}/readyz`)).status).toBe(200);
     } finally {
       expect(await running.stop()).toBe(0);

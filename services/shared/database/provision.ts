@@ -24,6 +24,8 @@ export interface ProvisionOptions {
   logins?: LoginSettings | undefined;
   /** The process that provisions for itself runs these (names of folders; undefined: all); absent: nobody in particular. */
   forProcess?: { services: readonly string[] | undefined } | undefined;
+  /** Told of what takes a while. */
+  tell?: ((what: string) => void) | undefined;
   /** A generated one that is to follow, where the change to it was begun and did not end. */
   nextBootSecret?: string | undefined;
 }
@@ -58,7 +60,10 @@ export async function provision(options: ProvisionOptions): Promise<Provisioned>
     await owner.query("select pg_advisory_lock($1)", [lockKey]);
     await assertBootSecret(owner, options);
     const database = await databaseOf(owner);
-    if ((await schemaAge(owner)) === "older") await migrate(ownerUrl, database);
+    if ((await schemaAge(owner)) === "older") {
+      options.tell?.("bringing the database up to this version");
+      await migrate(ownerUrl, database);
+    }
     await provisionJobs(owner, ownerUrl);
     const forKind = forProcess && loginFor(settings.kinds, forProcess.services).kind;
     const logins = await provisionLogins(owner, database, settings, bootSecret, forKind);
