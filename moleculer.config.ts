@@ -1,6 +1,6 @@
 // The broker's configuration, for our own start and for Moleculer's runner alike. Reads the settings, makes the
 // process's runtime, and states every bound of the bus.
-import type { BrokerOptions } from "moleculer";
+import type { BrokerOptions, ServiceBroker } from "moleculer";
 import type { ConnectionOptions } from "nats";
 import { busLink } from "./services/shared/bus-link.ts";
 import { busParts } from "./services/shared/bus-parts.ts";
@@ -9,6 +9,7 @@ import { busStarts } from "./services/shared/bus-starts.ts";
 import { readConfig } from "./services/shared/config.ts";
 import type { Config } from "./services/shared/settings/settings.ts";
 import { createLog } from "./services/shared/log.ts";
+import { type SignIn, seed } from "./services/seed.ts";
 import { recordsMiddleware } from "./services/shared/middleware.ts";
 import { NatsTransporter } from "./services/shared/nats-transporter.ts";
 import { Runtime } from "./services/shared/runtime.ts";
@@ -19,13 +20,24 @@ export interface Assembled {
   runtime: Runtime;
   options: BrokerOptions;
   flushLog: () => void;
+  /** To be printed, once the broker has started. */
+  signIns: readonly SignIn[];
 }
+
+/** In production a terminal is a program's too. */
+export const isForPeople = ({ production }: Config) => !production && process.stdout.isTTY;
 
 /** @param onFailure told when the process cannot go on (the embedded database died) */
 export function assemble(config: Config, onFailure: (reason: string) => void): Assembled {
-  const { log, flush } = createLog(config.logLevel);
+  const { log, flush } = createLog(config.logLevel, 1, isForPeople(config));
   const runtime = new Runtime(config, log);
-  return { config, runtime, flushLog: flush, options: brokerOptions(config, runtime, onFailure) };
+  const signIns: SignIn[] = [];
+  const started = async (broker: ServiceBroker) => {
+    signIns.push(...(await seed(broker, runtime)));
+    await runtime.phases.ready();
+  };
+  const options = { ...brokerOptions(config, runtime, onFailure), started };
+  return { config, runtime, flushLog: flush, options, signIns };
 }
 
 function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: string) => void): BrokerOptions {

@@ -6,11 +6,10 @@ import { type Assembled, assemble } from "../moleculer.config.ts";
 import { announce } from "./announce.ts";
 import { backupReplCommand } from "./backup-commands.ts";
 import { fail } from "./fail.ts";
-import { seed } from "./seed.ts";
 import { readConfig } from "./shared/config.ts";
 import { StartError } from "./shared/embedded/start-error.ts";
+import { Stopping } from "./stopping.ts";
 
-const stopMsMax = 30_000;
 const folder = import.meta.dirname;
 
 export async function main(withRepl: boolean): Promise<void> {
@@ -23,25 +22,27 @@ export async function main(withRepl: boolean): Promise<void> {
 
 async function start(withRepl: boolean): Promise<void> {
   const config = readConfig(process.env);
-  let stop: (exitCode: number) => void = () => {};
   const assembled = assemble(config, (reason) => {
     process.stderr.write(`${reason}\n`);
-    stop(1);
+    stopping.fail();
   });
   const broker = new ServiceBroker(assembled.options);
-  stop = stopper(broker, assembled);
-  process.on("SIGINT", () => stop(0));
-  process.on("SIGTERM", () => stop(0));
+  const close = () => closeAll(broker, assembled);
+  const stopping = new Stopping({ close, exit: (code) => process.exit(code) });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => stopping.signal());
+  // A closed terminal takes no more text; that is no reason to leave the database running.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   await loadServices(broker, config.services);
   try {
     await broker.start();
-    announce(broker, assembled.runtime, await seed(broker, assembled.runtime));
   } catch (error) {
-    await broker.stop();
-    await assembled.runtime.close();
-    assembled.flushLog();
+    // A start that is stopped fails by that.
+    if (stopping.hasBegun) return;
+    await close();
     throw error;
   }
+  if (stopping.hasBegun) return;
+  announce(broker, assembled.runtime, assembled.signIns);
   if (withRepl) {
     broker.options.replOptions = { customCommands: [backupReplCommand] };
     broker.repl();
@@ -67,19 +68,9 @@ async function loadServices(broker: ServiceBroker, wanted: readonly string[] | u
   }
 }
 
-/** The first signal stops in order; a second one, or half a minute, ends the process as it is. */
-function stopper(broker: ServiceBroker, { runtime, flushLog }: Assembled): (exitCode: number) => void {
-  let stopping = false;
-  return (exitCode) => {
-    if (stopping) process.exit(1);
-    stopping = true;
-    setTimeout(() => process.exit(1), stopMsMax).unref();
-    void broker
-      .stop()
-      .then(() => runtime.close())
-      .finally(() => {
-        flushLog();
-        process.exit(exitCode);
-      });
-  };
+async function closeAll(broker: ServiceBroker, { runtime, flushLog }: Assembled): Promise<void> {
+  runtime.phases.stopping();
+  await broker.stop();
+  await runtime.close();
+  flushLog();
 }

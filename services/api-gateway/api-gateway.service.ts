@@ -13,7 +13,7 @@ import { clientAddressOf, proxiesIn } from "./client-address.ts";
 import type { Connections } from "./connections.ts";
 import { corsFor } from "./cors.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
-import { closeServer, createHttpServer, listen } from "./http-server.ts";
+import { assertMayListen, closeServer, createHttpServer, listen } from "./http-server.ts";
 import { Load } from "./load.ts";
 import { prepareRequest } from "./prepare-request.ts";
 import { requestIdOf } from "./request-id.ts";
@@ -40,6 +40,10 @@ interface Gateway extends Service {
   rates: RequestRates;
   /** The port that was taken: PORT, or any free one when that is 0. */
   httpPort: number;
+  /** Begun once. */
+  closing: Promise<void> | undefined;
+  /** Lets nobody new in; done when all that is under way has been answered. */
+  close(): Promise<void>;
   /** moleculer-web's handler. */
   express(): Handle;
 }
@@ -155,6 +159,9 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
     rest: { retryPolicy: { enabled: false } },
   },
   methods: {
+    close(this: Gateway) {
+      return (this.closing ??= closeServer(this.server));
+    },
     sendResponse(this: Gateway, request: GatewayRequest, response: ServerResponse, result: unknown) {
       if (request.endpoint?.contract.download !== true)
         return sendResult(this.answers, request, response, result);
@@ -183,7 +190,7 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
     },
   },
   created(this: Gateway) {
-    const { config } = runtimeOf(this);
+    const { config, phases } = runtimeOf(this);
     this.rates = new RequestRates(config);
     this.load = new Load(config.bodiesBytesMax);
     this.answers = new AnswerBudget(answersBytesMax);
@@ -193,13 +200,15 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
     });
     Object.assign(this, { server, connections });
     watch(this);
-  },
-  async started(this: Gateway) {
-    const { config } = runtimeOf(this);
-    this.httpPort = await listen(this.server, config.port, config.host);
+    const { port, host } = config;
+    phases.beforeOpening(() => assertMayListen(port, host));
+    phases.onceReady(async () => {
+      this.httpPort = await listen(server, port, host);
+    });
+    phases.onceStopping(() => void this.close());
   },
   async stopped(this: Gateway) {
-    await closeServer(this.server);
+    await this.close();
   },
 };
 

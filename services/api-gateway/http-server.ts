@@ -25,6 +25,7 @@ const limits = {
 export const connectionsMax = 10_000;
 const stalledEveryMs = 5_000;
 const drainMsMax = 10_000;
+const idleEveryMs = 50;
 
 export interface HttpServer {
   server: Server;
@@ -78,6 +79,13 @@ export function listen(server: Server, port: number, host: string): Promise<numb
   });
 }
 
+/** Told before anything is made for a start that could only fail. @throws StartError */
+export async function assertMayListen(port: number, host: string): Promise<void> {
+  const trial = createServer();
+  await listen(trial, port, host);
+  await new Promise((resolve) => trial.close(resolve));
+}
+
 function listenError(error: Error, port: number, host: string): Error {
   const code = errorCode(error);
   if (code === "EADDRINUSE")
@@ -93,8 +101,13 @@ function listenError(error: Error, port: number, host: string): Error {
 export function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => {
     const late = setTimeout(() => server.closeAllConnections(), drainMsMax);
+    // Else a client that is busy on its connection would go on until it is cut off.
+    server.prependListener("request", (_request, response) => response.setHeader("Connection", "close"));
+    // Those that were busy until now.
+    const idle = setInterval(() => server.closeIdleConnections(), idleEveryMs);
     server.close(() => {
       clearTimeout(late);
+      clearInterval(idle);
       resolve();
     });
     server.closeIdleConnections();

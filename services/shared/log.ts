@@ -1,6 +1,8 @@
-// The log: JSON lines on standard output, written in the background so that no request waits for the terminal.
+// The log: JSON lines on standard output, written in the background so that no request waits for the terminal. For who works
+// at a terminal each entry is one readable line instead, with colours.
 // What must never be in it (tokens, passwords, bodies, search texts) is not passed to it in the first place; the
 // redaction here is the second wall.
+import { createRequire } from "node:module";
 import pino, { type Logger } from "pino";
 
 const flushEveryMs = 200;
@@ -19,17 +21,23 @@ const secretFields = [
   "new_key",
 ];
 
-/** @param destination a file, or 1 for standard output */
+/**
+ * @param destination a file, or 1 for standard output
+ * @param readable for people, not for programs
+ */
 export function createLog(
   level: string,
   destination: number | string = 1,
+  readable = false,
 ): { log: Logger; flush: () => void } {
   const stream = pino.destination({
     dest: destination,
     sync: false,
     maxLength: waitingBytesMax,
   });
-  const lines = new Lines((text) => stream.write(text));
+  // A terminal that was closed, a full disk: the service goes on, and stops in order, without its log.
+  stream.on("error", () => {});
+  const lines = new Lines((text) => stream.write(text), readable ? lineForPeople() : undefined);
   const log = pino(
     {
       level,
@@ -43,23 +51,47 @@ export function createLog(
   );
   const flush = () => {
     lines.pass();
-    stream.flushSync();
+    try {
+      stream.flushSync();
+    } catch {
+      // As above.
+    }
   };
   return { log, flush };
+}
+
+/** Loaded where it is used: it costs a start some time. */
+function lineForPeople(): (line: string) => string {
+  const { prettyFactory } = createRequire(import.meta.url)("pino-pretty") as typeof import("pino-pretty");
+  return prettyFactory({
+    colorize: true,
+    singleLine: true,
+    translateTime: "SYS:HH:MM:ss.l",
+    ignore: "nodeID,ns,svc,mod,method,route,status,durationMs,ip",
+    messageFormat: messageOf,
+  });
+}
+
+function messageOf(entry: Record<string, unknown>, key: string): string {
+  const { mod, method, route, status, durationMs, [key]: message } = entry;
+  return mod === "access" ? [method, route, status, durationMs, "ms"].join(" ") : String(message ?? "");
 }
 
 /** Passes lines on by the hundred: handed on one by one they cost the stream more than all the rest of the log. */
 class Lines {
   readonly #to: (text: string) => void;
+  readonly #shape: ((line: string) => string) | undefined;
   #gathered: string[] = [];
   #chars = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(to: (text: string) => void) {
+  constructor(to: (text: string) => void, shape: ((line: string) => string) | undefined) {
     this.#to = to;
+    this.#shape = shape;
   }
 
-  write(line: string): void {
+  write(json: string): void {
+    const line = this.#shape?.(json) ?? json;
     this.#gathered.push(line);
     this.#chars += line.length;
     if (this.#chars >= gatheredCharsMax) this.pass();

@@ -1,7 +1,15 @@
 // Moleculer's hooks, in one place: the life of the process's runtime around the broker's, and the rules that hold for
 // every action on every node: refused without a stated access, refused without a caller who may, no raw error leaves.
 import type { EntitySchema } from "@mikro-orm/core";
-import type { ActionSchema, Context, Middleware, Service, ServiceBroker, ServiceSchema } from "moleculer";
+import {
+  type ActionSchema,
+  type Context,
+  Errors,
+  type Middleware,
+  type Service,
+  type ServiceBroker,
+  type ServiceSchema,
+} from "moleculer";
 import { userInfo } from "node:os";
 import { type Access, assertAccess, roleOf } from "./access.ts";
 import { tellNodes } from "./bus-link.ts";
@@ -38,11 +46,12 @@ export function recordsMiddleware(runtime: Runtime, onFailure: (reason: string) 
       health = await serveHealth(broker, runtime);
       const { metricsPort, host } = runtime.config;
       if (metricsPort !== undefined) await runtime.metrics?.listen(metricsPort, host);
+      await runtime.phases.check();
       await runtime.open(entitiesOf(broker), onFailure);
     },
     async started(broker: ServiceBroker) {
       await tellNodes(broker);
-      health?.serving();
+      runtime.phases.onceReady(() => health?.serving());
     },
     async stopped() {
       await runtime.close();
@@ -102,6 +111,7 @@ function guardedAction(next: Handler, action: RecordsAction, runtime: Runtime): 
   // Private actions are reached only by their own service's methods, never over the bus.
   if (action.visibility === "private") return next;
   return async (ctx) => {
+    if (!runtime.phases.isReady) assertOfTheStart(ctx, action);
     try {
       const { caller: sent } = ctx.meta as { caller?: unknown };
       const told = Caller.read(sent);
@@ -119,6 +129,16 @@ function guardedAction(next: Handler, action: RecordsAction, runtime: Runtime): 
       throw told;
     }
   };
+}
+
+/**
+ * While the first data are being made a right password would be refused. Whoever calls from another node is told that this
+ * one is not there yet (which is retried elsewhere, and in the end is 503); the services themselves may go on.
+ */
+function assertOfTheStart(ctx: Context, { name }: RecordsAction): void {
+  const { caller } = ctx.meta as { caller?: unknown };
+  if (Caller.read(caller)?.principal.kind === "system") return;
+  throw new Errors.ServiceNotAvailableError({ action: name, nodeID: ctx.broker.nodeID });
 }
 
 /** Inner actions are called by actions that were asked for this already. */

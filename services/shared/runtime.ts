@@ -1,5 +1,6 @@
 // What one process has once, whatever services run in it: settings, secrets, database, keys, password threads, log. Made by
 // the broker configuration, opened before the first service starts, closed after the last one stopped.
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { EntitySchema } from "@mikro-orm/core";
 import type { Logger } from "pino";
@@ -23,6 +24,7 @@ import { needsOwnPassword } from "./settings/accounts.ts";
 import { PasswordHasher } from "./passwords/password-hasher.ts";
 import { KeyCache } from "./sealing/key-cache.ts";
 import { Secrets, secretsToGenerate } from "./secrets.ts";
+import { ProcessPhases } from "./process-phases.ts";
 
 const statementTimeoutMs = 5_000;
 const embeddedUser = "postgres";
@@ -38,6 +40,7 @@ export class Runtime {
   readonly droppedMessages: Dropped = { foreign: 0, stale: 0, repeated: 0, other_start: 0 };
   /** Tenants' keys, for the services that seal. */
   readonly keys: KeyCache;
+  readonly phases = new ProcessPhases();
   #secrets: Secrets | undefined;
   #demoPasswords: DemoPasswords | undefined;
   #database: Database | undefined;
@@ -69,6 +72,11 @@ export class Runtime {
     return this.#database;
   }
 
+  /** Whether the database is in the data folder. */
+  get keepsData(): boolean {
+    return this.config.databaseUrl === undefined && this.config.databaseAppUrl === undefined;
+  }
+
   /** The pool, once it is there. */
   get pool(): Database["pool"] | undefined {
     return this.#database?.pool;
@@ -88,8 +96,7 @@ export class Runtime {
     onFailure: (reason: string) => void,
   ): Promise<void> {
     const { config } = this;
-    const embedded =
-      entities !== undefined && config.databaseUrl === undefined && config.databaseAppUrl === undefined;
+    const embedded = entities !== undefined && this.keepsData;
     const names = [...secretsToGenerate(config, embedded), ...(needsOwnPassword(config) ? [demoSecret] : [])];
     const directory = names.length > 0 ? await this.#own(openDataDirectory(config.dataDir)) : undefined;
     const kept = directory === undefined ? {} : await loadOrCreateSecrets(directory.path, names);
@@ -154,6 +161,7 @@ export class Runtime {
         nextBootSecret,
         logins,
         forProcess: { services },
+        tell: (what) => this.log.info(what),
       });
     if (config.databaseUrl !== undefined) {
       const provisioned = await prepare(config.databaseUrl);
@@ -178,6 +186,8 @@ export class Runtime {
     password: string,
     onFailure: (reason: string) => void,
   ): Promise<EmbeddedPostgres> {
+    if (!existsSync(join(directory.path, "postgres")))
+      this.log.info({ folder: directory.path }, "making the database: this is done once");
     const server = await startEmbeddedPostgres({
       dataDir: directory.path,
       superuser: embeddedUser,

@@ -4,7 +4,14 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { allGone, descendantsOf } from "../support/processes.ts";
-import { addressOf, callApi, demoPassword, type RunningProcess, runProcess } from "../support/service.ts";
+import {
+  addressOf,
+  callApi,
+  demoPassword,
+  eventually,
+  type RunningProcess,
+  runProcess,
+} from "../support/service.ts";
 
 let folder = "";
 let dataDir = "";
@@ -86,12 +93,25 @@ describe("starting and stopping", () => {
     expect((await createDepartment(service, "Undisturbed")).status).toBe(201);
   });
 
-  it("a second SIGINT ends it at once, the database with it", async () => {
+  it("SIGINT twice within a second, as npm passes it on, is one: it ends in order with 0", async () => {
     const service = await start();
     service.running.child.kill("SIGINT");
     service.running.child.kill("SIGINT");
-    await service.running.exited;
+    expect(await service.running.exited).toBe(0);
     await allGone(service.pids);
+  });
+
+  it("a stop during the first start says nothing and leaves nothing running", async () => {
+    const running = runProcess({ DATA_DIR: join(folder, "interrupted"), PORT: "0" });
+    started.push(running);
+    const pids = await eventually(async () => {
+      const found = await descendantsOf(running.child.pid ?? 0);
+      return found.length > 0 && found;
+    }, 30_000);
+    running.child.kill("SIGINT");
+    expect(await running.exited).toBe(0);
+    await allGone(pids);
+    expect(running.output()).not.toMatch(/error|could not|^\s+at /im);
   });
 });
 

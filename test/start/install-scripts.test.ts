@@ -2,7 +2,7 @@
 // the machine's own npm and node, and a package that would leave a mark if it were let.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { execFile } from "node:child_process";
-import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -68,6 +68,7 @@ async function clone(name: string, withOurSettings = true): Promise<string> {
   for (const program of ["start", "migrate", "rewrap", "backup", "restore"])
     await writeFile(join(place, `services/${program}.ts`), said);
   await writeFile(join(place, "test/bench/run.ts"), said);
+  await cp(join(root, "install"), join(place, "install"), { recursive: true });
   if (withOurSettings) await copyFile(join(root, ".npmrc"), join(place, ".npmrc"));
   return place;
 }

@@ -74,6 +74,20 @@ describe("with BOOT_SECRET set", () => {
     expect((await database.owner.query("select * from master_keys")).rows).toEqual(before.rows);
   });
 
+  it("is refused while a process that holds the secret is connected, and changes nothing", async () => {
+    const before = await database.owner.query("select * from master_keys");
+    const change = { ...env, NEW_BOOT_SECRET: next };
+    await visit(env, async (url, token) => {
+      expect(await ended(change)).toEqual({
+        code: 1,
+        said: "The service is running (records_login is connected): stop all processes that hold BOOT_SECRET first.",
+      });
+      const patients = await callApi(url, "GET", "/api/patients", { token });
+      expect([patients.status, patients.body.items[0].full_name]).toEqual([200, "Anna Muster"]);
+    });
+    expect((await database.owner.query("select * from master_keys")).rows).toEqual(before.rows);
+  });
+
   it("moves the keys; after it only the new secret starts the service, and what was sealed opens", async () => {
     const { rows } = await database.owner.query("select id from patients");
     const { DATABASE_URL = "", BOOT_SECRET = "" } = env;
@@ -119,7 +133,7 @@ describe("with everything embedded", () => {
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
-  });
+  }, 120_000);
 
   it("killed before the file was written, says at the next start what to do, and goes on", async () => {
     const folder = await mkdtemp(join(tmpdir(), "records-rewrap-"));
@@ -146,5 +160,5 @@ describe("with everything embedded", () => {
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
-  });
+  }, 120_000);
 });

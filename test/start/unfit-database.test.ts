@@ -1,7 +1,8 @@
-// A database of the operator's own in which e-mails and record numbers could not be told apart whatever their case: it is
-// refused before anything is written.
+// A database of the operator's own that cannot be used (version, encoding, rights): it is refused with one sentence before
+// anything is written.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
+import { type ServerFacts, unfitness } from "../../services/shared/database/server-fit.ts";
 import { runProcess, startDatabase, type TestDatabase, testSettings } from "../support/service.ts";
 
 let server: TestDatabase;
@@ -66,6 +67,63 @@ describe("a database of one's own", () => {
     "%s is taken",
     async (name, how) => {
       expect((await ended(await made(name, how), "services/migrate.ts")).code).toBe(0);
+    },
+    60_000,
+  );
+});
+
+describe("what is looked at before the first write", () => {
+  const fit: ServerFacts = {
+    version: 180_004,
+    encoding: "UTF8",
+    foldsCase: true,
+    readOnly: false,
+    login: "me",
+    database: "clinic",
+    mayMakeRoles: true,
+    missingRoles: ["records_app"],
+    mayMakeSchemas: true,
+    mayMakeTables: true,
+    missingExtensions: [],
+  };
+  it.each<[string, Partial<ServerFacts>]>([
+    ["the oldest version that will do", { version: 160_000 }],
+    ["no right to make roles, where none is missing", { mayMakeRoles: false, missingRoles: [] }],
+  ])("%s is taken", (_name, facts) => expect(unfitness({ ...fit, ...facts })).toBeUndefined());
+
+  it.each<[Partial<ServerFacts>, RegExp]>([
+    [{ version: 150_008 }, /is on PostgreSQL 15\.8: use 16 or later/],
+    // Version first: an administrator who has to move would do everything else for nothing.
+    [{ version: 90_624, encoding: "LATIN1", mayMakeRoles: false }, /is on PostgreSQL 9\.624: use 16/],
+    [{ readOnly: true }, /takes no changes .+: name the primary\.$/],
+    [
+      { missingExtensions: ["btree_gin"] },
+      /without btree_gin: install PostgreSQL's contrib modules there\.$/,
+    ],
+    [
+      { mayMakeRoles: false },
+      /^The login me of DATABASE_URL may make no roles \(1 are missing\): give it CREATEROLE;/,
+    ],
+    [{ mayMakeSchemas: false }, /may make no schemas in the database clinic: make it the owner;/],
+    [{ mayMakeTables: false }, /may make no tables in the database clinic: make it the owner;/],
+  ])("%j is refused", (facts, sentence) => expect(unfitness({ ...fit, ...facts })).toMatch(sentence));
+
+  it.each([
+    ["without CREATEROLE", "create role poor login password 'p'", "owner poor", /may make no roles/],
+    ["of another's database", "create role guest login createrole password 'p'", "", /may make no schemas/],
+  ])(
+    "an owner %s gets one sentence, and nothing is written",
+    async (_name, role, how, sentence) => {
+      await server.owner.query(role);
+      const login = /role (\w+)/.exec(role)?.[1] ?? "";
+      const superuser = await made(`of_${login}`, how);
+      const url = new URL(superuser);
+      Object.assign(url, { username: login, password: "p" });
+      for (const program of ["services/migrate.ts", "services/start.ts"]) {
+        const { code, said } = await ended(url.href, program);
+        expect([code, said.split("\n")]).toEqual([1, [expect.stringMatching(sentence)]]);
+      }
+      expect(await tablesOf(superuser)).toBe(0);
     },
     60_000,
   );

@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const root = join(import.meta.dirname, "../..");
 const sources = [
+  "install",
   "services",
   "mixins",
   "migrations",

@@ -284,8 +284,10 @@ export async function startService(
 }
 
 export async function addressOf(running: RunningProcess): Promise<string> {
-  const [, address = ""] = await running.printed(/API {3}(http:\/\/\S+)\/api/);
-  return address;
+  const [, address, inProduction = ""] = await running.printed(
+    /API {3}(http:\/\/\S+)\/api|"listening":"([^"]+)"/,
+  );
+  return address ?? inProduction;
 }
 
 /** Waits until `look` answers something other than undefined, null or false. */

@@ -12,6 +12,7 @@ import { openClient } from "./open-client.ts";
 import { provisionJobs } from "./provision-jobs.ts";
 import { provisionLogins } from "./provision-logins.ts";
 import { schemaAge } from "./schema-age.ts";
+import { assertServerFits } from "./server-fit.ts";
 
 const lockKey = 7_206_512;
 
@@ -23,6 +24,8 @@ export interface ProvisionOptions {
   logins?: LoginSettings | undefined;
   /** The process that provisions for itself runs these (names of folders; undefined: all); absent: nobody in particular. */
   forProcess?: { services: readonly string[] | undefined } | undefined;
+  /** Told of what takes a while. */
+  tell?: ((what: string) => void) | undefined;
   /** A generated one that is to follow, where the change to it was begun and did not end. */
   nextBootSecret?: string | undefined;
 }
@@ -53,11 +56,14 @@ export async function provision(options: ProvisionOptions): Promise<Provisioned>
   const { logins: settings = { kinds: defaultLogins, passwords: {} } } = options;
   const owner = await openClient(ownerUrl, "DATABASE_URL");
   try {
-    await assertFoldsCase(owner);
+    await assertServerFits(owner, settings.kinds);
     await owner.query("select pg_advisory_lock($1)", [lockKey]);
     await assertBootSecret(owner, options);
     const database = await databaseOf(owner);
-    if ((await schemaAge(owner)) === "older") await migrate(ownerUrl, database);
+    if ((await schemaAge(owner)) === "older") {
+      options.tell?.("bringing the database up to this version");
+      await migrate(ownerUrl, database);
+    }
     await provisionJobs(owner, ownerUrl);
     const forKind = forProcess && loginFor(settings.kinds, forProcess.services).kind;
     const logins = await provisionLogins(owner, database, settings, bootSecret, forKind);
@@ -79,7 +85,7 @@ export async function provision(options: ProvisionOptions): Promise<Provisioned>
 export async function provisionAt(ownerUrl: string, bootSecret: string, last: string): Promise<void> {
   const owner = await openClient(ownerUrl, "DATABASE_URL");
   try {
-    await assertFoldsCase(owner);
+    await assertServerFits(owner, []);
     await owner.query("select pg_advisory_lock($1)", [lockKey]);
     await assertBootSecret(owner, { ownerUrl, bootSecret });
     await schemaAge(owner);
@@ -106,20 +112,6 @@ async function newestMigration(owner: pg.Client): Promise<string | undefined> {
     "select max(name) as name from mikro_orm_migrations",
   );
   return newest.rows[0]?.name ?? undefined;
-}
-
-/** E-mails and record numbers are told apart whatever their case, in every script. @throws StartError */
-async function assertFoldsCase(owner: pg.Client): Promise<void> {
-  const { rows } = await owner.query<{ encoding: string }>("select getdatabaseencoding() as encoding");
-  const encoding = rows[0]?.encoding ?? "";
-  // Another encoding may not even have the letter.
-  const folded = encoding === "UTF8" ? await owner.query("select lower('ÄI') = 'äi' as well") : undefined;
-  if (folded?.rows[0].well === true) return;
-  const found =
-    folded === undefined ? `has the encoding ${encoding}` : "folds the case of ASCII letters only";
-  throw new StartError(
-    `The database of DATABASE_URL ${found}: create one with the encoding UTF8 and a locale such as C.UTF-8 or en_US.UTF-8.`,
-  );
 }
 
 /** Before anything is written: a wrong secret would shut out the processes that have the right one. */

@@ -1,11 +1,18 @@
 // Master keys from under one BOOT_SECRET to under another, in one transaction.
 import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import type pg from "pg";
 import { StartError } from "../embedded/start-error.ts";
 import { opensMasterKeys, unwrapMasterKeyBytes, wrapMasterKey } from "../sealing/wrapping.ts";
 import type { LoginSettings } from "./application-login.ts";
+import { defaultLogins } from "./logins.ts";
 import { openClient } from "./open-client.ts";
 import { provision } from "./provision.ts";
 import { platformRole } from "./scope.ts";
+
+/** A service that has just stopped is gone by then. */
+const goneMsMax = 3_000;
+const lookEveryMs = 100;
 
 interface Master {
   version: number;
@@ -18,16 +25,16 @@ export interface BootSecrets {
 }
 
 /**
- * @param ownerUrl the database of a service that is stopped
+ * @param ownerUrl the database of a service that is stopped: one that runs could open nothing afterwards
  * @returns how many keys are under the new secret now
- * @throws StartError when there are none, or neither secret opens them; then nothing was written
+ * @throws StartError when there are none, neither secret opens them, or the service runs; then nothing was written
  */
 export async function underNewSecret(
   ownerUrl: string,
   secrets: BootSecrets,
   logins?: LoginSettings,
 ): Promise<number> {
-  const rows = await readMasters(ownerUrl);
+  const rows = await readMasters(ownerUrl, logins);
   // A run before this one may have come as far as its commit.
   const done = opensMasterKeys(secrets.fresh, rows);
   if (!done) {
@@ -39,7 +46,7 @@ export async function underNewSecret(
   return rows.length;
 }
 
-async function readMasters(ownerUrl: string): Promise<Master[]> {
+async function readMasters(ownerUrl: string, logins: LoginSettings | undefined): Promise<Master[]> {
   const owner = await openClient(ownerUrl, "DATABASE_URL");
   try {
     const { rows } = await owner.query("select to_regclass('master_keys') is not null as exists");
@@ -47,12 +54,33 @@ async function readMasters(ownerUrl: string): Promise<Master[]> {
       throw new StartError(
         "The database holds nothing of this service yet, so there are no keys to put under a new secret.",
       );
+    await assertStopped(owner, logins);
     const masters = await owner.query<Master>(
       "select version, wrapped from master_keys where wrapped is not null order by version",
     );
     return masters.rows;
   } finally {
     await owner.end();
+  }
+}
+
+/** By whose connections the processes are known that hold the old secret: they run `crypto`, or their password follows from it. */
+async function assertStopped(owner: pg.Client, logins: LoginSettings | undefined): Promise<void> {
+  const { kinds = defaultLogins, passwords = {} } = logins ?? {};
+  const holders = kinds.filter(
+    ({ kind, services }) => services.includes("crypto") || passwords[kind] === undefined,
+  );
+  for (const deadline = performance.now() + goneMsMax; ; await pause(lookEveryMs)) {
+    const { rows } = await owner.query<{ name: string }>(
+      `select distinct usename::text as name from pg_stat_activity where datname = current_database()
+         and usename = any(select current_database() || '_' || kind from unnest($1::text[]) kind) order by 1`,
+      [holders.map(({ kind }) => kind)],
+    );
+    if (rows.length === 0) return;
+    if (performance.now() > deadline)
+      throw new StartError(
+        `The service is running (${rows.map(({ name }) => name).join(", ")} is connected): stop all processes that hold BOOT_SECRET first.`,
+      );
   }
 }
 

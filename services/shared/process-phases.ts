@@ -1,0 +1,44 @@
+// The moments of a process's life that services take part in: before anything is opened or written, when they look whether
+// they could work at all; when everything is ready, the first data included, and clients are let in; and when it is to
+// stop, before calls under way are waited for.
+type Work = () => Promise<void> | void;
+
+export class ProcessPhases {
+  readonly #checks: Work[] = [];
+  readonly #openings: Work[] = [];
+  readonly #endings: (() => void)[] = [];
+  #isReady = false;
+
+  /** Whether calls of others may be answered. */
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  /** @param check throws a StartError where the start could only fail */
+  beforeOpening(check: Work): void {
+    this.#checks.push(check);
+  }
+
+  /** @param open called once, in the order in which it was asked for */
+  onceReady(open: Work): void {
+    this.#openings.push(open);
+  }
+
+  /** @param end lets nobody new in; it is not waited for, and must not throw */
+  onceStopping(end: () => void): void {
+    this.#endings.push(end);
+  }
+
+  async check(): Promise<void> {
+    for (const check of this.#checks) await check();
+  }
+
+  async ready(): Promise<void> {
+    this.#isReady = true;
+    for (const open of this.#openings.splice(0)) await open();
+  }
+
+  stopping(): void {
+    for (const end of this.#endings.splice(0)) end();
+  }
+}
