@@ -16,9 +16,10 @@ import type { GatewayRequest } from "./gateway-request.ts";
 import { assertMayListen, closeServer, createHttpServer, listen } from "./http-server.ts";
 import { Load } from "./load.ts";
 import { prepareRequest } from "./prepare-request.ts";
+import { toOriginForm } from "./request-form.ts";
 import { requestIdOf } from "./request-id.ts";
 import { RequestRates } from "./request-rates.ts";
-import { aliases, endpointOf, notRouted, routingError } from "./routing.ts";
+import { aliases, endpointOf, isFixedWithout, notRouted, routingError } from "./routing.ts";
 import { sendDownload } from "./send-download.ts";
 import { sendError, sendResult } from "./send-response.ts";
 import { staticPages } from "./static-pages.ts";
@@ -79,12 +80,14 @@ function requestListener(gateway: Gateway): (incoming: IncomingMessage, response
       clientIp: addressOf(incoming),
       $params: {},
     });
+    toOriginForm(request);
     response.setHeader("X-Request-Id", request.requestId);
     response.setHeader("X-Content-Type-Options", "nosniff");
     logAccess(request, response);
     if (cors(request, response) || pages(request, response)) return;
     // moleculer-web would run the action of the method that a preflight merely asks about.
-    if (request.method === "OPTIONS") return answerError(gateway, request, response, notRouted(request));
+    if (request.method === "OPTIONS" || isFixedWithout(request))
+      return answerError(gateway, request, response, notRouted(request));
     handle(request, response, (error) =>
       answerError(gateway, request, response, error ?? notRouted(request)),
     );

@@ -70,7 +70,7 @@ export function answerBrokenRequests(server: Server): void {
   });
 }
 
-/** HTTP/1.1 demands a Host, and of more headers than we take the last ones are not seen; @returns whether it was refused */
+/** HTTP/1.1 demands one Host, and of more headers than we take the last ones are not seen; @returns whether it was refused */
 export function refusedForHeaders(request: IncomingMessage, response: ServerResponse): boolean {
   const refusal = headersRefusal(request);
   if (refusal === undefined) return false;
@@ -83,5 +83,15 @@ export function refusedForHeaders(request: IncomingMessage, response: ServerResp
 function headersRefusal({ headers, rawHeaders, httpVersion }: IncomingMessage): Refusal | undefined {
   // A name and a value each.
   if (rawHeaders.length > 2 * headersMax) return headersTooLarge;
+  // Of two Node would take the first, and a proxy before us perhaps the other.
+  if (hostsIn(rawHeaders) > 1) return malformed;
   return headers.host === undefined && httpVersion !== "1.0" ? malformed : undefined;
+}
+
+/** @param rawHeaders names and values in turn */
+function hostsIn(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === "host") count++;
+  return count;
 }

@@ -1,5 +1,5 @@
 // From a request to the call of an action, in the order the answers are promised: declared too large (413), not signed in
-// (401), too often (429), not allowed (403), and only then the body is let in: too large after all (413), then whatever is
+// (401), too often (429), not allowed (403), encoded (415), and only then the body is let in: too large after all (413), then whatever is
 // wrong with the parameters (422, by the action's own check on its node).
 import type { ServerResponse } from "node:http";
 import type { Context } from "moleculer";
@@ -12,6 +12,7 @@ import { type Holder, principalOf } from "../shared/session-check.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
 import { assertDeclaredFits, expectBody, readBody } from "./read-body.ts";
+import { refuseEncodedBody } from "./request-form.ts";
 import type { RequestRates } from "./request-rates.ts";
 
 const bearer = /^Bearer +([\w.~+/=-]+) *$/i;
@@ -45,6 +46,7 @@ export async function prepareRequest(
   request.caller = caller;
   rates.take(endpoint, caller);
   assertAccess(endpoint.contract.access, caller);
+  if (endpoint.takesBody) refuseEncodedBody(request);
   const read = endpoint.takesBody
     ? endpoint.readBody(await readBody(request, response, bound), request.headers["content-type"])
     : { body: {} };

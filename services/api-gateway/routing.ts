@@ -2,26 +2,62 @@
 import { ServiceError } from "../shared/errors.ts";
 import { Endpoint } from "./endpoint.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
-import { type Route, routes } from "./routes.ts";
+import { contractOf, routes } from "./routes.ts";
 
-const aliasOf = ({ method, path }: Route) => `${method} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`;
+const aliasOf = ({ method, path }: { method: string; path: string }) =>
+  `${method} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`;
 
-/** "GET /api/users/me" → "users.me", as moleculer-web takes it. */
-export const aliases: Record<string, string> = Object.fromEntries(
-  routes.map((route) => [aliasOf(route), route.action]),
-);
+/** HEAD is GET without the body. Not of files: what asks for one may spend the link to it. */
+const headsOf = routes.filter((route) => route.method === "GET" && contractOf(route).download !== true);
+
+/** "GET /api/users/me" → "users.me", as moleculer-web takes it: it looks them up in order, so HEAD comes last. */
+export const aliases: Record<string, string> = Object.fromEntries([
+  ...routes.map((route) => [aliasOf(route), route.action]),
+  ...headsOf.map((route) => [aliasOf({ ...route, method: "HEAD" }), route.action]),
+]);
 
 const endpoints = new Map(routes.map((route) => [aliasOf(route), new Endpoint(route)]));
+for (const route of headsOf) {
+  const endpoint = endpoints.get(aliasOf(route));
+  if (endpoint !== undefined) endpoints.set(aliasOf({ ...route, method: "HEAD" }), endpoint);
+}
 
 const templates = [...new Set(routes.map(({ path }) => path))].map((path) => ({
   parts: path.split("/"),
-  allow: routes.filter((route) => route.path === path).map(({ method }) => method),
+  isFixed: !path.includes("{"),
+  allow: [
+    ...routes.filter((route) => route.path === path).map(({ method }): string => method),
+    ...(headsOf.some((route) => route.path === path) ? ["HEAD"] : []),
+  ],
 }));
+/** Each path without parameters, and its methods. */
+const fixed = new Map(
+  templates.filter(({ isFixed }) => isFixed).map(({ parts, allow }) => [parts.join("/"), new Set(allow)]),
+);
 
-/** A parameter stands for one part of a path, whatever it is, but something. */
+/** A parameter stands for one part of a path, whatever it is, but something that can be read. */
 function matches(template: readonly string[], parts: readonly string[]): boolean {
   if (template.length !== parts.length) return false;
-  return template.every((part, at) => (part.startsWith("{") ? parts[at] !== "" : part === parts[at]));
+  return template.every((part, at) => (part.startsWith("{") ? isReadable(parts[at]) : part === parts[at]));
+}
+
+function isReadable(part = ""): boolean {
+  try {
+    return decodeURIComponent(part) !== "";
+  } catch {
+    return false;
+  }
+}
+
+/** As moleculer-web cuts it: a slash at the end is none. */
+function pathOf(address: string | undefined): string {
+  const path = address?.split("?", 1)[0] ?? "/";
+  return path.endsWith("/") ? path.slice(0, -1) : path;
+}
+
+/** A path that stands in the table as it is has these methods only, though another route's parameter would take its last part. */
+export function isFixedWithout({ url, method = "" }: GatewayRequest): boolean {
+  return fixed.get(pathOf(url))?.has(method) === false;
 }
 
 export class MethodNotAllowed extends ServiceError {
@@ -41,13 +77,12 @@ export function endpointOf({ $alias: alias }: GatewayRequest): Endpoint {
 /** 405 when the path exists with other methods, else 404. */
 export function notRouted(request: GatewayRequest): ServiceError {
   // moleculer-web cuts the address it looks up, so that "//api" would pass for "/api".
-  const path = (request.originalUrl ?? request.url)?.split("?")[0] ?? "/";
-  const parts = (path.endsWith("/") ? path.slice(0, -1) : path).split("/");
-  const allow = templates
-    .filter(({ parts: template }) => matches(template, parts))
-    .flatMap((each) => each.allow);
-  if (allow.length === 0) return new ServiceError(404, "not_found", "Not found");
-  return new MethodNotAllowed([...new Set(allow)]);
+  const path = pathOf(request.originalUrl ?? request.url);
+  const parts = path.split("/");
+  const found = templates.filter(({ parts: template }) => matches(template, parts));
+  const allow = fixed.get(path) ?? new Set(found.flatMap((each) => each.allow));
+  if (allow.size === 0) return new ServiceError(404, "not_found", "Not found");
+  return new MethodNotAllowed([...allow]);
 }
 
 /** What went wrong before a route was found (a path that cannot be decoded) names nothing. */

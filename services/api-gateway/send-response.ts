@@ -4,6 +4,7 @@ import type { Caller } from "../shared/caller.ts";
 import type { Fields } from "../shared/params/types.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import type { AnswerBudget } from "./answer-budget.ts";
+import { type Coding, codingFor, compress, compressedBytesMin } from "./compression.ts";
 import { toErrorResponse } from "./error-response.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
 import { MethodNotAllowed } from "./routing.ts";
@@ -11,15 +12,35 @@ import { MethodNotAllowed } from "./routing.ts";
 function sendJson(answers: AnswerBudget, response: ServerResponse, status: number, body: string): void {
   const bytes = Buffer.byteLength(body);
   answers.hold(response, bytes);
+  writeJson(response, status, body, bytes);
+}
+
+function writeJson(response: ServerResponse, status: number, body: string | Buffer, bytes: number): void {
   response.statusCode = status;
   response.setHeader("Content-Type", "application/json; charset=utf-8");
   response.setHeader("Content-Length", bytes);
   response.end(body);
 }
 
+/** An answer to GET, as small as the client can read it. It counts in its full size until it is taken. */
+async function sendCompressed(
+  answers: AnswerBudget,
+  response: ServerResponse,
+  body: string,
+  coding: Coding,
+): Promise<void> {
+  const bytes = Buffer.from(body);
+  answers.hold(response, bytes.length);
+  const compressed = await compress(bytes, coding, "each").catch(() => undefined);
+  // Its client may have gone meanwhile.
+  if (response.destroyed) return;
+  if (compressed !== undefined) response.setHeader("Content-Encoding", coding);
+  writeJson(response, 200, compressed ?? bytes, (compressed ?? bytes).length);
+}
+
 export function sendResult(
   answers: AnswerBudget,
-  { endpoint }: GatewayRequest,
+  { endpoint, headers }: GatewayRequest,
   response: ServerResponse,
   result: unknown,
 ): void {
@@ -28,7 +49,15 @@ export function sendResult(
   const storable = endpoint?.contract.access.who === "public" && endpoint.route.method === "GET";
   if (!storable) response.setHeader("Cache-Control", "no-store");
   const body = withoutHeaders(response, endpoint?.contract.answerHeaders, result);
-  if (status !== 204) return sendJson(answers, response, status, JSON.stringify(body ?? null));
+  if (status !== 204) {
+    const text = JSON.stringify(body ?? null);
+    if (endpoint?.route.method !== "GET") return sendJson(answers, response, status, text);
+    response.appendHeader("Vary", "Accept-Encoding");
+    // Its length in characters, which is never more than in bytes.
+    const coding = text.length < compressedBytesMin ? undefined : codingFor(headers["accept-encoding"]);
+    if (coding === undefined) return sendJson(answers, response, status, text);
+    return void sendCompressed(answers, response, text, coding);
+  }
   response.statusCode = 204;
   response.end();
 }

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Config } from "../shared/settings/settings.ts";
 import { ServiceError } from "../shared/errors.ts";
 import { usesPublishedPassword } from "../shared/settings/accounts.ts";
+import { type Coding, codingFor, compress, compressedBytesMin } from "./compression.ts";
 import { toErrorResponse } from "./error-response.ts";
 import { openApiDocument } from "./openapi.ts";
 import { type Page, pageOf, readPages } from "./pages/page-files.ts";
@@ -21,7 +22,7 @@ export function staticPages(config: Config): (request: Logged, response: ServerR
   return (request, response) => {
     const page = pages.get(request.url?.split("?")[0] ?? "");
     if (page === undefined) return false;
-    if (request.method === "GET" || request.method === "HEAD") send(page, request, response);
+    if (request.method === "GET" || request.method === "HEAD") void send(page, request, response);
     else refuse(request, response);
     return true;
   };
@@ -32,16 +33,34 @@ function describeInterface(config: Config): Buffer {
   return Buffer.from(JSON.stringify(openApiDocument(routes, facts)));
 }
 
-function send(page: Page, request: IncomingMessage, response: ServerResponse): void {
+async function send(page: Page, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const coding =
+    page.bytes.length < compressedBytesMin ? undefined : codingFor(request.headers["accept-encoding"]);
   for (const [name, value] of Object.entries(page.headers)) response.setHeader(name, value);
-  if (isKnown(request.headers["if-none-match"], page.headers.ETag)) {
+  // Each form of a page has a tag of its own.
+  const tag = coding === undefined ? page.tag : `${page.tag}.${coding}`;
+  response.setHeader("ETag", `"${tag}"`);
+  response.appendHeader("Vary", "Accept-Encoding");
+  if (isKnown(request.headers["if-none-match"], `"${tag}"`)) {
     response.statusCode = 304;
     response.end();
     return;
   }
+  const small = coding === undefined ? undefined : await compressed(page, coding).catch(() => undefined);
+  const bytes = small ?? page.bytes;
   response.setHeader("Content-Type", page.type);
-  response.setHeader("Content-Length", page.bytes.length);
-  response.end(request.method === "HEAD" ? undefined : page.bytes);
+  if (coding !== undefined && small !== undefined) response.setHeader("Content-Encoding", coding);
+  response.setHeader("Content-Length", bytes.length);
+  response.end(request.method === "HEAD" ? undefined : bytes);
+}
+
+/** Made when it is first asked for, and kept: there are a dozen pages and two codings. */
+function compressed(page: Page, coding: Coding): Promise<Buffer> {
+  const known = page.compressed.get(coding);
+  if (known !== undefined) return known;
+  const made = compress(page.bytes, coding, "once");
+  page.compressed.set(coding, made);
+  return made;
 }
 
 /** `If-None-Match` is a list, and compares weakly. */

@@ -2,7 +2,7 @@
 // how the account's link looks now.
 import type { Call } from "../shared/bus.ts";
 import { platform } from "../shared/database/scope.ts";
-import { Forbidden, Unavailable } from "../shared/errors.ts";
+import { Conflict, Forbidden } from "../shared/errors.ts";
 import type { Role } from "../shared/roles.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { toIso } from "../shared/wire.ts";
@@ -22,11 +22,10 @@ export function accountOf({ caller }: Call<unknown>): Account {
   return { tenantId: principal.tenantId, userId: principal.userId, role: principal.role };
 }
 
-/** @throws Unavailable where no bot is configured */
+/** @throws Conflict where no bot is configured: asking again does not help */
 export function botThatIsOn(runtime: Runtime): Bot {
   const bot = botOf(runtime);
-  if (bot === undefined)
-    throw new Unavailable("messenger_off", "No messenger is set up in this installation", 3_600);
+  if (bot === undefined) throw new Conflict("messenger_off", "No messenger is set up in this installation");
   return bot;
 }
 

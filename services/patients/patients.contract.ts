@@ -3,7 +3,7 @@ import { allow, onlyServices, signedIn } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { custom, nullable, optional } from "../shared/params/modifiers.ts";
-import { object, timestamp } from "../shared/params/results.ts";
+import { date, object, timestamp } from "../shared/params/results.ts";
 import { dateOrTime, id, idMax, integer, listOf, oneOf, pathId, text } from "../shared/params/rules.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { sealedTables } from "../shared/sealing/registry.ts";
@@ -21,7 +21,7 @@ const head = {
   department_id: nullable(integer()),
   record_number: text(),
 };
-const details = { birth_date: nullable(text()), phone: nullable(text()), notes: nullable(text()) };
+const details = { birth_date: nullable(date()), phone: nullable(text()), notes: nullable(text()) };
 const tail = { version: integer(), created_at: timestamp(), updated_at: timestamp() };
 
 export const patientShape = object({ ...head, full_name: text(), ...details, ...tail }, { name: "Patient" });
@@ -72,7 +72,7 @@ export type ListedRecord = ValueOf<typeof listedRecordShape>;
 
 const recordNumber = text({ min: 1, max: 64, trim: true });
 const fullName = text({ min: 1, max: 200, trim: true });
-const birthDate = custom(dateOrTime({ description: "A date, `2001-12-31`." }), (moment) =>
+const birthDate = custom(dateOrTime({ dateOnly: true, description: "A date, not in the future." }), (moment) =>
   birthDateFault(moment, new Date().toISOString()),
 );
 const ofBoth = {

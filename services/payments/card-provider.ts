@@ -1,11 +1,11 @@
 // The card provider signs bytes: `Provider-Signature: t=<unix>,v1=<hex>` is the HMAC-SHA256 of `t.body`, and nothing is
-// parsed before it holds. Several v1 (while the provider changes its secret) and other schemes may stand beside it. A
+// parsed before it holds. The bytes have one reading, so what is not read may hold anything. Several v1 (while the provider changes its secret) and other schemes may stand beside it. A
 // signature is good for five minutes before and after its time, so a captured request soon is worth nothing.
 import { Invalid } from "../shared/errors.ts";
 import { type Delivery, invalidSignature, type Notification, type ProviderAdapter } from "./adapter.ts";
 import { Facts, statusOfType } from "./read-facts.ts";
 import { isSignedBy } from "./signatures.ts";
-import { readUnambiguous } from "./unambiguous-json.ts";
+import { Ambiguities, parseNotification } from "./unambiguous-json.ts";
 
 const toleranceSeconds = 300;
 const partsMax = 20;
@@ -15,9 +15,10 @@ export const cardProvider: ProviderAdapter = {
   secretsOf: (config) => config.cardWebhookSecrets,
   read(delivery, secrets) {
     if (secrets.length > 0 && !isSigned(delivery, secrets)) throw invalidSignature();
-    const parsed = readUnambiguous(delivery.bytes);
+    const ambiguities = new Ambiguities();
+    const parsed = parseNotification(delivery.bytes, ambiguities.note);
     if ("failure" in parsed) throw new Invalid([parsed.failure]);
-    return notificationIn(parsed.value, secrets.length > 0);
+    return notificationIn(new Facts(parsed.value, ambiguities), secrets.length > 0);
   },
 };
 
@@ -34,8 +35,7 @@ function isSigned({ bytes, signature = "", nowMs }: Delivery, secrets: readonly 
   return isSignedBy(secrets, given, [`${stamp}.`, bytes]) && isTimely;
 }
 
-function notificationIn(body: unknown, verified: boolean): Notification {
-  const facts = new Facts(body);
+function notificationIn(facts: Facts, verified: boolean): Notification {
   const id = facts.id("id");
   const type = facts.type("type");
   const status = statusOfType(type);

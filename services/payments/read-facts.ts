@@ -1,9 +1,10 @@
 // Reading the fields of a notification: each reader answers the value, or notes in FastAPI's words what is wrong with it
-// and where, so that a refusal names everything at once. Only own properties count.
+// and where, so that a refusal names everything at once. Only own properties count, and only what has one reading.
 import { failure, missing, notFields, valueError } from "../shared/params/failure.ts";
 import { readMoment } from "../shared/params/read-moment.ts";
 import type { Failure } from "../shared/params/types.ts";
 import { type Status, statuses } from "./payment.rules.ts";
+import { type Ambiguities, ambiguous } from "./unambiguous-json.ts";
 
 const firstYearMs = 0;
 const lastSecond = 253_402_300_799;
@@ -13,9 +14,11 @@ const moment = readMoment();
 export class Facts {
   readonly failures: Failure[] = [];
   readonly #body: unknown;
+  readonly #ambiguities: Ambiguities;
 
-  constructor(body: unknown) {
+  constructor(body: unknown, ambiguities: Ambiguities) {
     this.#body = body;
+    this.#ambiguities = ambiguities;
   }
 
   /** Visible ASCII without spaces: what ids of providers are made of, and what sorts alike everywhere. */
@@ -86,7 +89,7 @@ export class Facts {
     return pattern.test(value) ? value : this.#refuse(path, valueError(`it must be ${expectation}`));
   }
 
-  /** undefined when it, or something on the way to it, is missing; that is noted once. */
+  /** undefined when it, or something on the way to it, is missing or ambiguous; that is noted once. */
   #at(path: string[]): unknown {
     let value: unknown = this.#body;
     for (const [depth, name] of path.entries()) {
@@ -95,8 +98,14 @@ export class Facts {
         this.#refuse(here, notFields());
         return undefined;
       }
+      const upTo = path.slice(0, depth + 1);
       if (!Object.hasOwn(value, name)) {
-        this.#refuse(path.slice(0, depth + 1), missing());
+        this.#refuse(upTo, missing());
+        return undefined;
+      }
+      const ambiguity = this.#ambiguities.at(upTo);
+      if (ambiguity !== undefined) {
+        this.#refuse(upTo, ambiguous(ambiguity));
         return undefined;
       }
       // An object that came out of JSON.parse has string keys only.

@@ -1,19 +1,24 @@
 // The wallet provider signs meaning: the field `signature` is the hex HMAC-SHA256 of the RFC 8785 canonical JSON of the
-// body without it. So the body must be read before it can be believed, and it must have one reading only. The signature
-// bears no time; the inbox and the payment itself see to replays.
+// body without it. So the body must be read before it can be believed, and it must have one canonical form only: no key
+// twice, no half character, no number beyond all doubles. The canonical form of a number is that of the nearest double,
+// so a number that is not read need not be exact. The signature bears no time; the inbox and the payment see to replays.
 import canonicalize from "canonicalize";
 import { BadRequest } from "../shared/errors.ts";
 import type { Failure } from "../shared/params/types.ts";
 import { invalidSignature, type Notification, type ProviderAdapter } from "./adapter.ts";
 import { Facts, statusOfType } from "./read-facts.ts";
 import { isSignedBy } from "./signatures.ts";
-import { readUnambiguous } from "./unambiguous-json.ts";
+import { Ambiguities, ambiguous, parseNotification } from "./unambiguous-json.ts";
 
 export const walletProvider: ProviderAdapter = {
   provider: "wallet",
   secretsOf: (config) => config.walletWebhookSecrets,
   read({ bytes }, secrets) {
-    const parsed = readUnambiguous(bytes);
+    const ambiguities = new Ambiguities();
+    const parsed = parseNotification(bytes, (ambiguity, path) => {
+      if (ambiguity !== "inexact") throw malformed([{ ...ambiguous(ambiguity), loc: ["body"] }]);
+      ambiguities.note(ambiguity, path);
+    });
     if ("failure" in parsed) throw malformed([parsed.failure]);
     // Parsed anew, because the shared parser takes keys away (`__proto__`) that the signature covers.
     const value: unknown = JSON.parse(parsed.text);
@@ -23,12 +28,11 @@ export const walletProvider: ProviderAdapter = {
       const given = typeof signature === "string" ? [signature] : [];
       if (!isSignedBy(secrets, given, [canonicalize(rest) ?? ""])) throw invalidSignature();
     }
-    return notificationIn(rest, secrets.length > 0);
+    return notificationIn(new Facts(rest, ambiguities), secrets.length > 0);
   },
 };
 
-function notificationIn(body: unknown, verified: boolean): Notification {
-  const facts = new Facts(body);
+function notificationIn(facts: Facts, verified: boolean): Notification {
   const id = facts.id("id");
   const type = facts.type("type");
   const status = statusOfType(type);

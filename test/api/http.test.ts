@@ -1,7 +1,9 @@
 // Section 7 and decision 1: the order of answers, limits, media types, headers and everything else that is HTTP.
 import { connect } from "node:net";
+import { brotliDecompressSync, gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Answer, startService, type TestService } from "../support/service.ts";
+import type { RuleShape } from "../../services/shared/params/types.ts";
 import { contractOf, routes } from "../../services/api-gateway/routes.ts";
 import { makeClinic, makeDepartment, makeUser } from "../support/tenancy.ts";
 
@@ -36,6 +38,15 @@ function raw(text: string | readonly string[]): Promise<string> {
     socket.on("error", (error) => (answer === "" ? reject(error) : resolve(answer)));
     socket.on("close", () => resolve(answer));
   });
+}
+
+/** The same in bytes, its head and body apart. */
+async function rawBytes(text: string): Promise<{ head: string; body: Buffer }> {
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname, () => socket.write(text));
+  const bytes = Buffer.concat(await socket.toArray());
+  const end = bytes.indexOf("\r\n\r\n");
+  return { head: bytes.subarray(0, end).toString(), body: bytes.subarray(end + 4) };
 }
 
 const head = (method: string, path: string, headers: readonly string[] = [], close = true): string =>
@@ -184,6 +195,11 @@ describe("404", () => {
     "/api/users/me;x=1",
     "/api/users/me%2f",
     "/api%2fusers%2fme",
+    "/api/webhooks/%ff",
+    "/api/webhooks/%ff/test",
+    "/api/admin/users/%",
+    "/api/patients/%c3%28",
+    "http://x/api/unknown",
   ])("%s", async (path) => {
     const answer = await raw(head("GET", path, [`Authorization: Bearer ${clinic.token}`]));
     expect(statusOf(answer)).toBe(404);
@@ -193,20 +209,29 @@ describe("404", () => {
 
 describe("405", () => {
   it.each([
-    ["POST", "/api/users/me", "GET"],
-    ["DELETE", "/api/auth/me", "GET"],
+    ["POST", "/api/users/me", "GET, HEAD"],
+    ["DELETE", "/api/auth/me", "GET, HEAD"],
     ["GET", "/api/auth/login", "POST"],
     ["GET", "/api/auth/logout", "POST"],
-    ["PATCH", "/api/admin/users", "GET, POST"],
+    ["PATCH", "/api/admin/users", "GET, HEAD, POST"],
     ["GET", "/api/admin/users/1", "DELETE"],
     ["GET", "/api/admin/users/1/block", "POST"],
-    ["POST", "/api/admin/tenants/1", "GET, PUT, DELETE"],
-    ["POST", "/api/admin/tenants/x", "GET, PUT, DELETE"],
+    ["POST", "/api/admin/tenants/1", "GET, HEAD, PUT, DELETE"],
+    ["POST", "/api/admin/tenants/x", "GET, HEAD, PUT, DELETE"],
     ["PATCH", "/api/admin/departments/1", "PUT, DELETE"],
-    ["POST", "/api/preferences", "GET, PUT"],
-    ["OPTIONS", "/api/users/me", "GET"],
-    ["HEAD", "/api/users/me", "GET"],
-    ["TRACE", "/api/users/me", "GET"],
+    ["POST", "/api/preferences", "GET, HEAD, PUT"],
+    ["OPTIONS", "/api/users/me", "GET, HEAD"],
+    ["HEAD", "/api/auth/login", "POST"],
+    ["HEAD", "/api/admin/backup/download/x", "GET"],
+    ["HEAD", "/api/backup-download/x", "GET"],
+    ["PUT", "/api/webhooks/register", "POST"],
+    ["DELETE", "/api/webhooks/register", "POST"],
+    ["GET", "/api/webhooks/register", "POST"],
+    ["PUT", "/api/webhooks/register/?x=1", "POST"],
+    ["PUT", "/api/webhooks/event-types", "GET, HEAD"],
+    ["DELETE", "/api/admin/backup/list", "GET, HEAD"],
+    ["PUT", "http://x/api/webhooks/register", "POST"],
+    ["TRACE", "/api/users/me", "GET, HEAD"],
   ])("%s %s allows %s", async (method, path, allow) => {
     const answer = await raw(head(method, path));
     expect(statusOf(answer)).toBe(405);
@@ -303,6 +328,139 @@ describe("413", () => {
   it("a body with GET counts as well", async () => {
     const answer = await raw(head("GET", "/api/auth/tenants", [`Content-Length: ${megabyte + 1}`], false));
     expect(statusOf(answer)).toBe(413);
+  });
+});
+
+describe("HEAD", () => {
+  it.each([
+    ["/api/users/me", 200],
+    ["/api/admin/users?limit=1", 200],
+    ["/api/admin/users?limit=0", 422],
+    ["/api/admin/tenants/2000000000", 404],
+  ])("%s answers what GET would, without its body", async (path, status) => {
+    const told = await service.call("HEAD", path, { token: clinic.token });
+    const whole = await service.call("GET", path, { token: clinic.token });
+    expect([told.status, told.body]).toEqual([status, ""]);
+    for (const name of ["content-type", "content-length", "cache-control", "vary"])
+      expect([name, told.headers.get(name)]).toEqual([name, whole.headers.get(name)]);
+  });
+
+  it("needs the same token and the same role", async () => {
+    expect((await service.call("HEAD", "/api/users/me")).status).toBe(401);
+    expect((await service.call("HEAD", "/api/admin/users", { token: nurse })).status).toBe(403);
+  });
+});
+
+describe("401", () => {
+  it.each([4_096, 4_097, 10_000, 15_000])("a token of %i letters is none of ours", async (length) => {
+    const answer = await service.call("GET", "/api/users/me", { token: "x".repeat(length) });
+    expect(answer).toMatchObject({ status: 401, body: { code: "invalid_token" } });
+    expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+  });
+});
+
+describe("415", () => {
+  const body = JSON.stringify({ email: "a@b.example", password: "wrong-password", subdomain: "demo" });
+  it.each(["gzip", "br", "deflate", "GZIP", "identity, gzip", "unheard-of"])(
+    "a body encoded as %s",
+    async (coding) => {
+      const headers = { "content-encoding": coding };
+      const bytes = coding.toLowerCase() === "gzip" ? gzipSync(body) : body;
+      for (const path of ["/api/auth/login", "/webhooks/card-provider"]) {
+        const answer = await service.call("POST", path, { body: bytes, headers });
+        expect(answer).toMatchObject({ status: 415, body: { code: "unsupported_encoding" } });
+      }
+      // Who may not call is told that first.
+      const path = "/api/admin/departments";
+      expect((await service.call("POST", path, { body: bytes, headers })).status).toBe(401);
+      expect((await service.call("POST", path, { body: bytes, headers, token: nurse })).status).toBe(403);
+    },
+  );
+  it.each(["identity", " Identity "])("not one that is sent as it is: %j", async (coding) => {
+    const lines = ["Content-Type: application/json", `Content-Length: ${body.length}`];
+    const answer = await raw(
+      head("POST", "/api/auth/login", [...lines, `Content-Encoding: ${coding}`]) + body,
+    );
+    expect(statusOf(answer)).toBe(401);
+  });
+});
+
+describe("the whole address as the target", () => {
+  it.each(["http://x", "HTTP://y:1", "https://user@z"])("%s is passed over", async (origin) => {
+    const authorization = [`Authorization: Bearer ${nurse}`];
+    for (const [path, status] of [
+      ["/api/users/me", 200],
+      ["/api/users/me?x=http://y/", 200],
+      ["/openapi.json", 200],
+      ["", 200],
+      ["?x", 200],
+      ["/api/patients/0", 404],
+    ] as const) {
+      const answer = await raw(head("GET", `${origin}${path}`, authorization));
+      expect([path, statusOf(answer)]).toEqual([path, status]);
+    }
+  });
+});
+
+describe("compression", () => {
+  const many = "/api/admin/audit?limit=50";
+  const ask = (path: string, coding: string | undefined, token = clinic.token) => {
+    const lines = [`Authorization: Bearer ${token}`, ...(coding ? [`Accept-Encoding: ${coding}`] : [])];
+    return rawBytes(head("GET", path, lines));
+  };
+
+  it.each([
+    ["br", brotliDecompressSync],
+    ["gzip", gunzipSync],
+  ] as const)("%s: a large answer to GET", async (coding, open) => {
+    const plain = await ask(many, undefined);
+    expect(plain.body.length).toBeGreaterThan(2_000);
+    expect(plain.head).not.toMatch(/^content-encoding/im);
+    const packed = await ask(many, coding);
+    expect(packed.head).toMatch(new RegExp(`^content-encoding: ${coding}\r?$`, "im"));
+    expect(packed.head).toMatch(new RegExp(`^content-length: ${packed.body.length}\r?$`, "im"));
+    expect(packed.body.length).toBeLessThan(plain.body.length / 2);
+    expect(Object.keys(JSON.parse(open(packed.body).toString()))).toEqual(
+      Object.keys(JSON.parse(plain.body.toString())),
+    );
+    for (const { head: lines } of [plain, packed]) expect(lines).toMatch(/^vary: .*accept-encoding/im);
+  });
+
+  it("not a small one, not one of another method, not an error", async () => {
+    const { head: small } = await ask("/api/users/me", "gzip");
+    expect(small).not.toMatch(/^content-encoding/im);
+    const events = { url: "https://93.184.215.14/hook", events: ["*"] };
+    const lines = ["Accept-Encoding: gzip, br", "Content-Type: application/json"];
+    const text = JSON.stringify({ ...events, url: `${events.url}?${"x".repeat(1_800)}` });
+    const answer = await rawBytes(
+      head("POST", "/api/webhooks/register", [
+        ...lines,
+        `Authorization: Bearer ${clinic.token}`,
+        `Content-Length: ${text.length}`,
+      ]) + text,
+    );
+    expect(answer.head).toMatch(/^HTTP\/1.1 201/);
+    expect(answer.body.length).toBeGreaterThan(1_800);
+    expect(answer.head).not.toMatch(/^content-encoding/im);
+    const filters = Array.from({ length: 40 }, (_, n) => `page=${n}x`).join("&");
+    expect((await ask(`/api/admin/audit?${filters}&limit=x`, "gzip")).head).not.toMatch(
+      /^content-encoding/im,
+    );
+  });
+
+  it("no answer to GET has a field that is a secret: a compressed length may tell of what is in it", () => {
+    const fieldsOf = (shape: RuleShape | undefined): string[] => {
+      if (shape?.type === "listOf") return fieldsOf(shape.items);
+      if (shape?.type !== "object") return [];
+      return Object.entries(shape.fields).flatMap(([name, field]) => [name, ...fieldsOf(field)]);
+    };
+    const names = routes
+      .filter((route) => route.method === "GET" && contractOf(route).download !== true)
+      .flatMap((route) => fieldsOf(contractOf(route).result));
+    expect(names.length).toBeGreaterThan(100);
+    expect(
+      names.filter((name) => /secret$|^secret(?!_)|token|password|ticket|^key$|^code$/.test(name)),
+    ).toEqual([]);
   });
 });
 
@@ -486,6 +644,12 @@ describe("headers", () => {
       400,
     ],
     ["two lengths", head("POST", "/api/auth/login", ["Content-Length: 1", "Content-Length: 2"]), 400],
+    ["two hosts", "GET /api/auth/tenants HTTP/1.1\r\nHost: x\r\nhost: x\r\nConnection: close\r\n\r\n", 400],
+    [
+      "two hosts of which the other is meant",
+      "GET / HTTP/1.0\r\nHost: x\r\nHOST: y\r\nConnection: close\r\n\r\n",
+      400,
+    ],
     ["a negative length", head("POST", "/api/auth/login", ["Content-Length: -1"]), 400],
   ])("%s is refused in the words of every error", async (_what, text, status) => {
     const answer = await raw(text);

@@ -3,6 +3,7 @@ import { createHmac } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import type { Delivery, ProviderAdapter } from "../../services/payments/adapter.ts";
 import { cardProvider } from "../../services/payments/card-provider.ts";
+import { exposedFacts } from "../../services/shared/errors.ts";
 import { walletProvider } from "../../services/payments/wallet-provider.ts";
 import {
   cardBody,
@@ -10,6 +11,7 @@ import {
   cardSignature,
   signedAs,
   walletBody,
+  walletFields,
   walletSecret,
 } from "../support/notifications.ts";
 import { dice } from "../faults/support/seed.ts";
@@ -26,6 +28,16 @@ const codeOf = (adapter: ProviderAdapter, given: Delivery, secrets: readonly str
     return "read";
   } catch (error) {
     return error instanceof Error && "type" in error ? String(error.type) : String(error);
+  }
+};
+
+/** Where the fields are that it refuses. */
+const faultsOf = (adapter: ProviderAdapter, given: Delivery): string[] => {
+  try {
+    adapter.read(given, [cardSecret]);
+    return [];
+  } catch (error) {
+    return (exposedFacts(error)?.failures ?? []).map(({ loc }) => loc.slice(1).join("."));
   }
 };
 
@@ -46,6 +58,40 @@ describe("the card provider", () => {
         tenant: "demo",
       },
     });
+  });
+  it.each([
+    ["an exchange rate of many digits", '"exchange_rate":1.0823456789012345678'],
+    ["an id of nineteen digits", '"balance_transaction":9007199254740993123'],
+    ["a number beyond all doubles", '"limit":1e999'],
+    ["a key twice", '"note":1,"note":2'],
+    ["half a character", '"note":"\\ud800"'],
+    ["a list and an object of all that", '"list":[1e999,{"id":9007199254740993,"id":1}]'],
+    ["deep names that are read elsewhere", '"x":{"data":{"object":{"amount":0.12345678901234567}}}'],
+  ])("what is signed as bytes may hold anything where it is not read: %s", (_name, more) => {
+    for (const place of ["{", '"object":{', '"metadata":{']) {
+      const altered = body.replace(place, `${place}${more},`);
+      const given = delivery(altered, cardSignature(altered, cardSecret, t));
+      expect(cardProvider.read(given, [cardSecret]).payment).toMatchObject({
+        amount: "1999",
+        tenant: "demo",
+      });
+    }
+  });
+  it.each([
+    ["the amount not exact", '"amount":1999', '"amount":1999.00000000000000001', "data.object.amount"],
+    ["the amount twice", '"amount":1999', '"amount":1,"amount":1999', "data.object.amount"],
+    ["the moment beyond all doubles", '"created":1789999995', '"created":1e999', "created"],
+    ["the data twice", '"data":', '"data":{},"data":', "data"],
+    [
+      "the tenant twice, escaped",
+      '"tenant":',
+      '"\\u0074enant":"other","tenant":',
+      "data.object.metadata.tenant",
+    ],
+  ])("what is read has one reading: %s", (_name, from, to, where) => {
+    const altered = body.replace(from, to);
+    expect(altered).not.toBe(body);
+    expect(faultsOf(cardProvider, delivery(altered, cardSignature(altered, cardSecret, t)))).toContain(where);
   });
   it("a known vector is accepted: RFC 2104 as any library computes it", () => {
     const secret = "whsec_0123456789abcdef";
@@ -108,6 +154,30 @@ describe("the wallet provider", () => {
     expect(codeOf(walletProvider, delivery(body.replace("4.50", "4.51")), [walletSecret])).toBe(
       "invalid_signature",
     );
+  });
+  it("a number that is not read is signed as the nearest double, as RFC 8785 has it", () => {
+    const canonical = JSON.stringify({ ...walletFields({ id: "rate" }), zz: [0] }).replace(
+      "[0]",
+      "[9007199254740992,1.0823456789012347]",
+    );
+    const signature = signedAs(canonical);
+    const body = `{"zz":[9007199254740993,1.0823456789012345678],"signature":"${signature}",`;
+    const given = body + JSON.stringify(walletFields({ id: "rate" })).slice(1);
+    expect(codeOf(walletProvider, delivery(given), [walletSecret])).toBe("read");
+    expect(codeOf(walletProvider, delivery(given.replace("78]", "79]")), [walletSecret])).toBe("read");
+    expect(codeOf(walletProvider, delivery(given.replace("1.08", "1.09")), [walletSecret])).toBe(
+      "invalid_signature",
+    );
+  });
+  it.each([
+    ["its amount not exact", '"amount":"19.99"', '"amount":19.990000000000000001'],
+    ["a key twice anywhere", '"id":', '"more":{"a":1,"a":2},"id":'],
+    ["half a character anywhere", '"id":', '"more":"\\ud800","id":'],
+    ["a number beyond all doubles anywhere", '"id":', '"more":[1e999],"id":'],
+  ])("must have one canonical form: %s", (_name, from, to) => {
+    const altered = walletBody({ id: "one" }).replace(from, to);
+    expect(altered).toContain(to);
+    expect(codeOf(walletProvider, delivery(altered), [])).toBe("malformed_notification");
   });
   it("keys are sorted by UTF-16 code units, and those of prototypes are keys like others", () => {
     const canonical = '{"":0,"1":1,"__proto__":{"toJSON":2},"é":3,"€":4,"😀":5,"\ufb33":6}';

@@ -10,7 +10,7 @@ const requests = 2_000;
 const width = 8;
 const answerMsMax = 5_000;
 const seed = Number(process.env.HOSTILE_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const known = [200, 201, 202, 204, 400, 401, 403, 404, 405, 409, 413, 422, 431];
+const known = [200, 201, 202, 204, 400, 401, 403, 404, 405, 409, 413, 415, 422, 431];
 
 let world: World;
 let source: Source;
@@ -68,9 +68,7 @@ async function control(): Promise<Record<string, string>> {
 
 function faultsOf({ method, marker, route }: Hostile, { status, text, headers, ms }: WireAnswer): string[] {
   const faults: string[] = [];
-  // This process has no bot: linking and subscribing say so.
-  const isOff = status === 503 && route.group === "Messenger" && text.includes('"messenger_off"');
-  if (!known.includes(status) && !isOff) faults.push(`status ${status}`);
+  if (!known.includes(status)) faults.push(`status ${status}`);
   if (status < 300 && method === route.method && status !== route.status) faults.push(`success as ${status}`);
   if (ms > answerMsMax) faults.push(`took ${Math.round(ms)} ms`);
   if (status !== 204 && method !== "HEAD") faults.push(...shapeFaults(status, text, headers));

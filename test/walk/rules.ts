@@ -105,10 +105,10 @@ export const rules: Readonly<Record<string, Rule>> = {
   "PUT /api/preferences": rule("signed-in", 200),
   "PUT /api/preferences/theme": rule("signed-in", 200),
   // The walk's process has no bot: whoever may link is told so.
-  "POST /api/messenger/link": rule("signed-in", 503),
+  "POST /api/messenger/link": rule("signed-in", 409),
   "DELETE /api/messenger/link": rule("signed-in", 200),
   "GET /api/messenger/status": rule("signed-in", 200),
-  "POST /api/messenger/subscribe": rule("signed-in", 503),
+  "POST /api/messenger/subscribe": rule("signed-in", 409),
   "POST /webhooks/telegram": rule("anyone", 404),
   "GET /api/admin/tenants": rule(administrators, 200),
   "POST /api/admin/tenants": rule(superadmin, 201),

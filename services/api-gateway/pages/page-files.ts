@@ -4,11 +4,15 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import type { Coding } from "../compression.ts";
 
 export interface Page {
   bytes: Buffer;
   type: string;
-  headers: { ETag: string; [name: string]: string };
+  /** Of what is in it, without quotes. */
+  tag: string;
+  headers: Readonly<Record<string, string>>;
+  compressed: Map<Coding, Promise<Buffer>>;
 }
 
 /** `check` asks whether it changed on every use, `day` keeps it that long, `never` leaves no copy anywhere. */
@@ -64,11 +68,11 @@ function readAll(folder: string, rows: readonly Row[]): [string, Page][] {
 
 export function pageOf(bytes: Buffer, type: string, kept: keyof typeof keeping = "check"): Page {
   const headers = {
-    ETag: `"${createHash("sha256").update(bytes).digest("base64url")}"`,
     "Cache-Control": keeping[kept],
     "Content-Security-Policy": policy,
     // Addresses of the pages for mails hold a token.
     "Referrer-Policy": "no-referrer",
   };
-  return { bytes, type, headers };
+  const tag = createHash("sha256").update(bytes).digest("base64url");
+  return { bytes, type, tag, headers, compressed: new Map() };
 }

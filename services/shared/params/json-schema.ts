@@ -33,11 +33,12 @@ function valueSchema(shape: RuleShape, lift: Lift | undefined): JsonSchema {
     case "url":
       return { type: "string", format: "uri", maxLength: shape.max };
     case "dateOrTime":
-      return {
-        type: "string",
-        anyOf: [{ format: "date" }, { format: "date-time" }],
-        examples: ["2026-01-31", "2026-01-31T12:00:00Z"],
-      };
+      // A schema that says "one of two formats" breaks the clients that generators make of it; a plain string does not.
+      return shape.dateOnly === true
+        ? { type: "string", format: "date", examples: ["2001-12-31"] }
+        : { type: "string", examples: ["2026-01-31", "2026-01-31T12:00:00Z"] };
+    case "date":
+      return { type: "string", format: "date" };
     case "timestamp":
       return { type: "string", format: "date-time" };
     case "integer":

@@ -26,6 +26,8 @@ function holds(shape: Exclude<RuleShape, ListShape | ObjectShape>, value: unknow
       return value !== undefined;
     case "dictionary":
       return isObject(value);
+    case "date":
+      return typeof value === "string" && /^\d{4}-\d{2}-\d{2}$/.test(value);
     case "timestamp":
       return typeof value === "string" && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/.test(value);
     default:

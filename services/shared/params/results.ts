@@ -19,6 +19,11 @@ export function timestamp(options: { description?: string } = {}): Rule<string> 
   return { type: "timestamp", ...options };
 }
 
+/** A day, `2001-12-31`. */
+export function date(options: { description?: string } = {}): Rule<string> {
+  return { type: "date", ...options };
+}
+
 /** A finite number. */
 export function decimal(options: { description?: string } = {}): Rule<number> {
   return { type: "decimal", ...options };

@@ -105,7 +105,7 @@ export interface Moment {
 }
 
 /** A date, or a date-time in which a missing offset means UTC. */
-export function dateOrTime(options: Described = {}): Rule<Moment, "required", string> {
+export function dateOrTime(options: Described & { dateOnly?: true } = {}): Rule<Moment, "required", string> {
   return { type: "dateOrTime", ...options };
 }
 

@@ -75,8 +75,14 @@ export interface UrlShape extends Common {
   max: number;
 }
 
+export interface MomentShape extends Common {
+  type: "dateOrTime";
+  /** A date is asked for; a check of the field's own sees to it. */
+  dateOnly?: true;
+}
+
 export interface PlainShape extends Common {
-  type: "email" | "flag" | "dateOrTime" | "timestamp" | "decimal" | "json";
+  type: "email" | "flag" | "timestamp" | "date" | "decimal" | "json";
 }
 
 export type RuleShape =
@@ -87,6 +93,7 @@ export type RuleShape =
   | DictionaryShape
   | ObjectShape
   | UrlShape
+  | MomentShape
   | PlainShape;
 
 declare const carried: unique symbol;
