@@ -12,6 +12,7 @@ import { mailContract } from "../mail/mail.contract.ts";
 import { messengerContract } from "../messenger/messenger.contract.ts";
 import { patientsContract } from "../patients/patients.contract.ts";
 import { paymentsContract } from "../payments/payments.contract.ts";
+import { selfHealingContract } from "../self-healing/self-healing.contract.ts";
 import { departmentsContract } from "../tenants/departments.contract.ts";
 import { tenantsContract } from "../tenants/tenants.contract.ts";
 import { accountsContract } from "../users/accounts.contract.ts";
@@ -33,6 +34,7 @@ export const contracts = {
   ...messengerContract,
   ...patientsContract,
   ...paymentsContract,
+  ...selfHealingContract,
   ...departmentsContract,
   ...tenantsContract,
   ...accountsContract,
@@ -157,6 +159,15 @@ const groups: Record<string, readonly Row[]> = {
     ["POST", "/webhooks/telegram", "messenger.take_update", 200],
   ],
   Health: [["GET", "/api/admin/health", "health.report", 200]],
+  "Self-healing": [
+    ["GET", "/api/admin/self-healing/fixes", "self-healing.fixes", 200],
+    ["POST", "/api/admin/self-healing/confirm/{fix_id}", "self-healing.confirm", 200],
+    ["DELETE", "/api/admin/self-healing/fixes/{fix_id}", "self-healing.remove", 204],
+    ["POST", "/api/admin/self-healing/seed-fixes", "self-healing.seed", 200],
+    ["GET", "/api/admin/self-healing/stats", "self-healing.stats", 200],
+    ["GET", "/api/admin/self-healing/incidents", "self-healing.incidents", 200],
+    ["POST", "/api/admin/self-healing/look", "self-healing.look", 200],
+  ],
 };
 
 export const routes: readonly Route[] = Object.entries(groups).flatMap(([group, rows]) =>

@@ -8,8 +8,10 @@
 // Does not: delete anything; the log outlives users and tenants.
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
+import { detectors } from "../../mixins/detectors.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { type Call, implement, runtimeOf } from "../shared/bus.ts";
+import { jobFaults } from "../shared/healing/job-faults.ts";
 import type { Change } from "../shared/database/change.ts";
 import { auditRefusal } from "../shared/limits/audit-refusal.ts";
 import type { Runtime } from "../shared/runtime.ts";
@@ -82,6 +84,7 @@ const audit: ServiceSchema = {
       serial: [checkpointTask],
       atStart: [checkpointTask],
     }),
+    detectors("audit", jobFaults("audit")),
   ],
   actions: implement(auditContract, {
     "audit.list": listAudit,

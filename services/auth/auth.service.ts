@@ -7,8 +7,10 @@
 // Does not: create accounts or set passwords (users).
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
+import { detectors } from "../../mixins/detectors.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { type Call, implement, listen, runtimeOf } from "../shared/bus.ts";
+import { jobFaults } from "../shared/healing/job-faults.ts";
 import type { Change } from "../shared/database/change.ts";
 import { sessionEnded, Unauthorized } from "../shared/errors.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
@@ -71,6 +73,7 @@ const auth: ServiceSchema = {
   mixins: [
     database(),
     jobs({ tasks: { "auth.sweep": sweepSessions }, schedules: { "auth.sweep": "7 * * * *" } }),
+    detectors("auth", jobFaults("auth")),
   ],
   actions: implement(authContract, {
     "auth.login": async (call) => {

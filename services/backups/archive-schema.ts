@@ -15,6 +15,8 @@ export const firstSchema = "0017-backups";
  */
 export const schemaSteps: Readonly<Record<string, readonly string[]>> = {
   [firstSchema]: [],
+  // Tables that no archive holds.
+  "0021-self-healing": [],
 };
 
 const names: readonly string[] = migrations.map(({ name }) => name);

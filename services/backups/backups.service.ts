@@ -6,8 +6,10 @@
 // Does not: seal or open what patients' fields hold, or keep keys (crypto).
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
+import { detectors } from "../../mixins/detectors.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { implement, runtimeOf } from "../shared/bus.ts";
+import { jobFaults } from "../shared/healing/job-faults.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { storeOf } from "../shared/store/store-of.ts";
 import { ArchiveServer } from "./archive-server.ts";
@@ -22,6 +24,7 @@ import { backUpByNight, proveNewest, tellIfMissing } from "./nightly.ts";
 import { Plans } from "./plan-restore.ts";
 import { partsOf, runJob } from "./run-job.ts";
 import { sweepBackups } from "./sweep-backups.ts";
+import { backupJobAbandoned } from "./job-faults.ts";
 
 interface BackupsService extends Service {
   runtime: Runtime;
@@ -65,6 +68,7 @@ const backups: ServiceSchema<object, object, object, BackupsService> = {
       serial: ["backups.sweep"],
       concurrentMax: jobsMax,
     }),
+    detectors("backups", { ...jobFaults("backups"), backup_job_abandoned: backupJobAbandoned }),
   ],
   actions: implement(backupsContract, {
     "backups.create": createBackup,

@@ -93,6 +93,14 @@ export const tableDecisions = {
   backup_tickets: { full: "left out", tenant: "kept", why: "Good for a minute." },
   archive_keys: { full: "left out", tenant: "kept", why: "Each archive's manifest brings its own." },
   tenant_freezes: { full: "left out", tenant: "kept", why: "Who is being restored at this moment." },
+  fixes: {
+    full: "left out",
+    tenant: "kept",
+    why: "What was confirmed for an installation that is lost is confirmed anew for the new one.",
+  },
+  incidents: { full: "left out", tenant: "kept", why: "What is still wrong is found again." },
+  incident_steps: { full: "left out", tenant: "kept", why: "What is still wrong is found again." },
+  fault_looks: { full: "left out", tenant: "kept", why: "Looking begins anew." },
   database_logins: { full: "left out", tenant: "kept", why: "Written by provisioning at every start." },
   mikro_orm_migrations: { full: "left out", tenant: "kept", why: "The manifest names the schema." },
 } as const satisfies Record<string, TableDecision>;

@@ -31,7 +31,10 @@ export const healthContract = {
         last_verified_restore_at: nullable(
           timestamp({ description: "When a backup was last restored into a scratch schema and compared" }),
         ),
-        open_incidents: integer({ description: "Limits of the day that were reached today or yesterday" }),
+        open_incidents: integer({
+          description:
+            "Faults that are not mended, and limits of the day that were reached today or yesterday",
+        }),
         key_version: nullable(integer()),
         rotation: nullable(
           object({

@@ -56,7 +56,8 @@ function readCounts(call: Call<unknown>, reach: Scope): Promise<Counts | undefin
       (select count(*)::integer from deliveries where state = 'pending') as pending,
       (select count(*)::integer from deliveries where state = 'failed') as failed,
       (select count(*)::integer from daily_counts where taken > bound
-        and day >= (now() at time zone 'utc')::date - 1) as incidents,
+        and day >= (now() at time zone 'utc')::date - 1)
+        + (select count(*)::integer from incidents where ended_at is null) as incidents,
       b.* from (select count(*)::integer as backups, max(created_at) as last_backup,
         max(tested_at) filter (where test_passed) as last_tested from backups where state = 'complete') b`,
     values: [],

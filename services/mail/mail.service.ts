@@ -2,8 +2,10 @@
 // and again when the mail server was away. Job payloads name accounts; tokens are made when the mail is written.
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
+import { detectors } from "../../mixins/detectors.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { type Actions, callAs, implement } from "../shared/bus.ts";
+import { jobFaults } from "../shared/healing/job-faults.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import type { Letter } from "./letter.ts";
@@ -99,6 +101,23 @@ async function backupTrouble(this: MailService, payload: unknown): Promise<void>
   await post(this, addressee, templates.backupTrouble(siteOf(this), recipientOf(addressee), trouble, code));
 }
 
+async function incident(this: MailService, payload: unknown): Promise<void> {
+  const {
+    user_id,
+    fix_id: fixId,
+    ...facts
+  } = payload as {
+    user_id: number;
+    fix_id: number;
+    need: templates.IncidentNeed;
+    title: string;
+    open: number;
+  };
+  const addressee = await callAs(this.broker, "mail", "accounts.recipient", { user_id });
+  if (addressee === null) return;
+  await post(this, addressee, templates.incident(siteOf(this), recipientOf(addressee), { fixId, ...facts }));
+}
+
 async function post(service: MailService, { to }: Addressee, letter: Letter): Promise<void> {
   try {
     await mailerOf(service.runtime).send({ to, ...letter });
@@ -130,9 +149,11 @@ const mail: ServiceSchema<object, object, object, MailService> = {
         "mail.account_approved": notice("account_approved"),
         "mail.webhook_disabled": webhookDisabled,
         "mail.backup_trouble": backupTrouble,
+        "mail.incident": incident,
       },
       concurrentMax: 4,
     }),
+    detectors("mail", jobFaults("mail")),
   ],
   actions: implement(mailContract, {
     "mail.check": async (call) => ({ ok: await mailerOf(call.runtime).verify() }),

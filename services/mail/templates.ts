@@ -162,6 +162,37 @@ export function backupTrouble(
   );
 }
 
+export type IncidentNeed = "no_remedy" | "unconfirmed" | "failed" | "suspended_failures" | "suspended_mass";
+
+/** @param title of the fault, by the built-in catalogue or whoever edited it */
+export function incident(
+  site: Site,
+  recipient: Recipient,
+  { need, title, fixId, open }: { need: IncidentNeed; title: string; fixId: number; open: number },
+): Letter {
+  const why = {
+    no_remedy: "The service cannot mend this by itself: please look at it.",
+    unconfirmed: "The service knows a remedy, and applies it when you confirm it.",
+    failed: "The remedy was tried five times and did not help: please look at it.",
+    suspended_failures:
+      "More than half of the last ten tries did not help, so nothing is mended any more until you confirm.",
+    suspended_mass:
+      "It is found in more than 40 % of all places at once, so nothing is mended until you have looked and confirmed.",
+  };
+  const api = `${site.publicUrl}/api/admin/self-healing`;
+  const confirm = need === "no_remedy" ? "" : `\nPOST ${api}/confirm/${fixId}`;
+  return letter(
+    `${oneLine(title)} at ${site.operator}`,
+    [
+      greeting(recipient),
+      `${oneLine(title)} (open incidents: ${open}). ${why[need]}`,
+      "The evidence, and what would be done:",
+      { code: `GET ${api}/incidents?fix_id=${fixId}${confirm}` },
+    ],
+    site.operator,
+  );
+}
+
 const plainName = /^[\p{L}\p{M}'’-]{1,40}\.?(?: [\p{L}\p{M}'’-]{1,40}\.?){0,5}$/u;
 
 function greeting({ fullName }: Recipient): string {

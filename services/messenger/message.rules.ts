@@ -28,6 +28,7 @@ const sentences: Record<EventKind, string> = {
   "webhook.disabled": "A webhook was disabled",
   "fix.applied": "A fix was applied",
   "fix.failed": "A fix failed",
+  "incident.opened": "Something is wrong",
 };
 
 /** Ids, numbers and words of closed sets, by the names they have in payloads. */
@@ -43,6 +44,7 @@ const factsOf: Record<string, readonly string[]> = {
   payment: ["payment_id", "provider"],
   webhook: ["webhook_id", "reason"],
   fix: ["fix_id", "incident_id", "code"],
+  incident: ["incident_id", "fix_id", "code"],
 };
 const plain = /^[\w.:-]{1,64}$/;
 

@@ -6,8 +6,10 @@
 // Does not: understand talk, work in groups, or keep anything anybody wrote.
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
+import { detectors } from "../../mixins/detectors.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { implement, runtimeOf } from "../shared/bus.ts";
+import { jobFaults } from "../shared/healing/job-faults.ts";
 import { type Bot, botOf } from "./bot.ts";
 import { Conversation } from "./conversation.ts";
 import { followUsers, sweepMessenger } from "./follow-users.ts";
@@ -37,6 +39,7 @@ const messenger: ServiceSchema<object, object, object, MessengerService> = {
       // They mostly wait for their chat's turn: one that asks a lot must not hold up the others.
       concurrentMax: 16,
     }),
+    detectors("messenger", jobFaults("messenger")),
   ],
   actions: implement(messengerContract, {
     "messenger.link": linkAccount,

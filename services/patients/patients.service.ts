@@ -7,8 +7,10 @@
 // Does not: keep keys (crypto).
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
+import { detectors } from "../../mixins/detectors.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { implement } from "../shared/bus.ts";
+import { jobFaults } from "../shared/healing/job-faults.ts";
 import { updatePatient } from "./change-patient.ts";
 import { createPatient, removePatient } from "./keep-patients.ts";
 import { listPatients } from "./list-patients.ts";
@@ -27,6 +29,7 @@ const patients: ServiceSchema = {
       tasks: { "patients.purge": purgeDeletedPatients },
       schedules: { "patients.purge": "37 2 * * *" },
     }),
+    detectors("patients", jobFaults("patients")),
   ],
   actions: implement(patientsContract, {
     "patients.list": listPatients,

@@ -7,8 +7,10 @@
 // Does not: ask providers anything, move money, or compute with amounts.
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
+import { detectors } from "../../mixins/detectors.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { implement, runtimeOf } from "../shared/bus.ts";
+import { jobFaults } from "../shared/healing/job-faults.ts";
 import { cardProvider } from "./card-provider.ts";
 import { takeNotification } from "./intake.ts";
 import { listPayments } from "./list-payments.ts";
@@ -21,6 +23,7 @@ const payments: ServiceSchema = {
   mixins: [
     database(),
     jobs({ tasks: { "payments.sweep": sweepNotifications }, schedules: { "payments.sweep": "47 2 * * *" } }),
+    detectors("payments", jobFaults("payments")),
   ],
   actions: implement(paymentsContract, {
     "payments.take_card": (call) => takeNotification(call, cardProvider),

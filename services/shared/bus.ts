@@ -72,6 +72,11 @@ export class Call<P> {
     return this.runtime.database;
   }
 
+  /** For work that is done for the service itself, and not for the caller. */
+  get broker(): ServiceBroker {
+    return this.#ctx.broker;
+  }
+
   /**
    * Calls another service's action on behalf of the same caller.
    * @param timeoutMs instead of the bus's own 10 s

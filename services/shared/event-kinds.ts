@@ -27,6 +27,7 @@ export const eventKinds = [
   "webhook.disabled",
   "fix.applied",
   "fix.failed",
+  "incident.opened",
 ] as const;
 
 export type EventKind = (typeof eventKinds)[number];

@@ -5,8 +5,10 @@
 // can be neither (the database refuses too).
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
+import { detectors } from "../../mixins/detectors.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { implement } from "../shared/bus.ts";
+import { jobFaults } from "../shared/healing/job-faults.ts";
 import { findTenant, getTenant, listPublicTenants, listTenants } from "./find-tenants.ts";
 import {
   bootstrapTenant,
@@ -24,6 +26,7 @@ const tenants: ServiceSchema = {
   mixins: [
     database([TenantEntity]),
     jobs({ tasks: { "tenants.purge": purgeTenants }, schedules: { "tenants.purge": "37 2 * * *" } }),
+    detectors("tenants", jobFaults("tenants")),
   ],
   actions: implement(tenantsContract, {
     "tenants.list": listTenants,

@@ -6,8 +6,10 @@
 // Does not: sign anybody in (auth) or send mail (mail).
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
+import { detectors } from "../../mixins/detectors.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { implement } from "../shared/bus.ts";
+import { jobFaults } from "../shared/healing/job-faults.ts";
 import { changeRole, removeUser, restoreUser, setBlocked } from "./administer-user.ts";
 import { bootstrapUser } from "./bootstrap-user.ts";
 import { createUser } from "./create-user.ts";
@@ -16,12 +18,14 @@ import { purgeDeletedUsers } from "./purge-users.ts";
 import { readProfile } from "./read-profile.ts";
 import { UserEntity } from "./user.entity.ts";
 import { usersContract } from "./users.contract.ts";
+import { userCountsDiffer } from "./user-count-faults.ts";
 
 const users: ServiceSchema = {
   name: "users",
   mixins: [
     database([UserEntity]),
     jobs({ tasks: { "users.purge": purgeDeletedUsers }, schedules: { "users.purge": "17 2 * * *" } }),
+    detectors("users", { ...jobFaults("users"), user_counts_differ: userCountsDiffer }),
   ],
   actions: implement(usersContract, {
     "users.list": listUsers,

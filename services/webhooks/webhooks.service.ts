@@ -5,8 +5,10 @@
 // an address that is not public, unless an operator allows it.
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
+import { detectors } from "../../mixins/detectors.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { implement, runtimeOf } from "../shared/bus.ts";
+import { jobFaults } from "../shared/healing/job-faults.ts";
 import { DeliveryWorker } from "../shared/deliveries/delivery-worker.ts";
 import { outboundOf } from "../shared/outbound/outbound-of.ts";
 import { cancelDeliveries } from "./cancel-deliveries.ts";
@@ -24,6 +26,7 @@ import { sweepDeliveries } from "./sweep.ts";
 import { testWebhook } from "./test-webhook.ts";
 import { webhookChannel } from "./webhook-channel.ts";
 import { webhooksContract } from "./webhooks.contract.ts";
+import { deliveryStuck } from "./delivery-faults.ts";
 
 interface WebhooksService extends Service {
   worker?: DeliveryWorker<OpenEndpoint>;
@@ -41,6 +44,7 @@ const webhooks: ServiceSchema<object, object, object, WebhooksService> = {
       },
       schedules: { "webhooks.sweep": "17 1 * * *" },
     }),
+    detectors("webhooks", { ...jobFaults("webhooks"), delivery_stuck: deliveryStuck }),
   ],
   actions: implement(
     { ...webhooksContract, ...deliveriesContract, ...checkpointsContract },

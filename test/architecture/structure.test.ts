@@ -166,7 +166,7 @@ describe("actions", () => {
   it("every contract of a service folder is in the gateway's table of contracts", () => {
     const declared = services.flatMap(({ path, text }) =>
       path.endsWith(".contract.ts")
-        ? [...text.matchAll(/^ {2}"([a-z_]+\.[a-z_]+)": \{/gm)].map((found) => found[1] ?? "")
+        ? [...text.matchAll(/^ {2}"([a-z_-]+\.[a-z_]+)": \{/gm)].map((found) => found[1] ?? "")
         : [],
     );
     expect(declared.sort()).toEqual(Object.keys(contracts).sort());

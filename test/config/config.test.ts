@@ -29,7 +29,7 @@ const kinds = {
   },
   support: {
     NODE_ENV: "production",
-    SERVICES: "audit,cache,health,mail,patients,payments",
+    SERVICES: "audit,cache,health,mail,patients,payments,self-healing",
     NATS_URL: "nats://bus",
     BUS_SECRET: bus,
     DATABASE_APP_URL: "postgresql://db/records",

@@ -17,7 +17,7 @@ import {
 } from "./service.ts";
 
 const serviceFolders =
-  "audit,auth,backups,cache,crypto,health,mail,messenger,patients,payments,tenants,users,webhooks";
+  "audit,auth,backups,cache,crypto,health,mail,messenger,patients,payments,self-healing,tenants,users,webhooks";
 
 export interface Gateway {
   process: RunningProcess;

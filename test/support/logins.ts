@@ -10,7 +10,7 @@ export type Kinds = Readonly<Record<string, readonly string[]>>;
 export const deployedKinds: Kinds = {
   accounts: ["auth", "tenants", "users"],
   crypto: ["crypto"],
-  support: ["audit", "cache", "health", "mail", "patients", "payments"],
+  support: ["audit", "cache", "health", "mail", "patients", "payments", "self-healing"],
   outbound: ["messenger", "webhooks"],
   backups: ["backups"],
 };

@@ -114,6 +114,7 @@ export async function fillTenant(owner: pg.Client, subdomain: string): Promise<F
   );
   const patientId = await fillPatients(owner, tenantId, departmentId, doctorId);
   await fillBackups(owner, tenantId);
+  await fillIncidents(owner, tenantId);
   return { tenantId, departmentId, doctorId, patientId };
 }
 
@@ -196,6 +197,19 @@ async function fillBackups(owner: pg.Client, tenantId: number): Promise<void> {
   );
 }
 
+async function fillIncidents(owner: pg.Client, tenantId: number): Promise<void> {
+  await owner.query(
+    `insert into fixes (code, title, problem, risk, seeded) values ('a_fault', '-', '-', 'low', sha256('-'))
+     on conflict do nothing`,
+  );
+  await owner.query(
+    `with opened as (insert into incidents (fix_id, tenant_id, code, service, target, evidence)
+       select id, $1, code, 'users', 'tenant:' || $1::text, '{}' from fixes returning id, fix_id, tenant_id)
+     insert into incident_steps (incident_id, fix_id, tenant_id, step) select id, fix_id, tenant_id, 'detected' from opened`,
+    [tenantId],
+  );
+}
+
 /** Tables that no statement made for a tenant may read at all, not even for its own rows. */
 export const platformTables: ReadonlySet<string> = new Set([
   "data_keys",
@@ -203,6 +217,7 @@ export const platformTables: ReadonlySet<string> = new Set([
   "quarantined_fields",
   "payment_notifications",
   "fan_out_queue",
+  "incident_steps",
 ]);
 
 /**

@@ -40,6 +40,8 @@ const expected = [
   "delivery_targets",
   "departments",
   "events",
+  "incident_steps",
+  "incidents",
   "known_origins",
   "lockouts",
   "mail_tokens",
@@ -128,6 +130,8 @@ describe("a raw connection of the application's login", () => {
       "audit_checkpoints",
       "audit_sinks",
       "audit_signing_keys",
+      "fixes",
+      "fault_looks",
     ]) {
       await expect(raw.query(`select from ${table}`)).rejects.toMatchObject({ code: "42501" });
     }

@@ -159,6 +159,14 @@ export const rules: Readonly<Record<string, Rule>> = {
   "GET /api/admin/backup/status/{job_id}": rule(administrators, 404),
   "DELETE /api/admin/backup/{backup_id}": rule(administrators, 404),
   "GET /api/backup-download/{ticket}": rule("anyone", 404),
+  // Of the installation, so no id of it is a tenant's; the life of a fix stands in test/self-healing.
+  "GET /api/admin/self-healing/fixes": rule(superadmin, 200),
+  "POST /api/admin/self-healing/confirm/{fix_id}": rule(superadmin, 404),
+  "DELETE /api/admin/self-healing/fixes/{fix_id}": rule(superadmin, 404),
+  "POST /api/admin/self-healing/seed-fixes": rule(superadmin, 200),
+  "GET /api/admin/self-healing/stats": rule(superadmin, 200),
+  "GET /api/admin/self-healing/incidents": rule(superadmin, 200),
+  "POST /api/admin/self-healing/look": rule(superadmin, 200),
   "GET /api/admin/payments": rule(administrators, 200, listed),
   // The walk's process has no secrets: anybody's notification is kept, and acts on nothing.
   "POST /webhooks/card-provider": rule("anyone", 200),
@@ -191,6 +199,8 @@ export const ours: ReadonlySet<string> = new Set([
   "GET /api/admin/encryption/status",
   "POST /api/admin/backup/download-ticket/{backup_id}",
   "GET /api/backup-download/{ticket}",
+  "GET /api/admin/self-healing/incidents",
+  "POST /api/admin/self-healing/look",
   "GET /api/admin/payments",
   "GET /api/webhooks/event-types",
   "GET /api/webhooks/{webhook_id}/deliveries",
@@ -217,6 +227,7 @@ export const sectionsDue: ReadonlySet<string> = new Set([
   "4.8",
   "4.9",
   "4.10",
+  "4.11",
   "4.12",
   "4.13",
 ]);

@@ -234,7 +234,7 @@ export class World {
     const tables = await this.sql<{ name: string }>(
       `select format('%I.%I', schemaname, tablename) as name from pg_tables
        where (schemaname = 'public' and tablename not in ('audit_entries', 'audit_heads', 'audit_repeats', 'audit_proofs',
-           'audit_checkpoints', 'daily_counts', 'rate_limits', 'lockouts'))
+           'audit_checkpoints', 'daily_counts', 'rate_limits', 'lockouts', 'fault_looks'))
          or (schemaname, tablename) = ('graphile_worker', '_private_jobs') order by 1`,
     );
     const parts = tables.map(

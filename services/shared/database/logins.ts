@@ -21,7 +21,7 @@ export const defaultLogins: readonly LoginKind[] = [
   { kind: "login", services: Object.keys(rightsByService) },
   { kind: "accounts", services: ["auth", "tenants", "users"] },
   { kind: "crypto", services: ["crypto"] },
-  { kind: "support", services: ["audit", "cache", "health", "mail", "patients", "payments"] },
+  { kind: "support", services: ["audit", "cache", "health", "mail", "patients", "payments", "self-healing"] },
   { kind: "outbound", services: ["messenger", "webhooks"] },
   { kind: "backups", services: ["backups"] },
 ];

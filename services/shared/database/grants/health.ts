@@ -9,6 +9,7 @@ const counted: Privileges = {
   delivery_targets: "select (tenant_id, channel, deleted_at)",
   deliveries: "select (state)",
   daily_counts: "select (day, taken, bound)",
+  incidents: "select (tenant_id, ended_at)",
   audit_proofs: "select (signed_at, proved_at, first_bad_seq)",
 };
 

@@ -10,6 +10,7 @@ import { messenger } from "./messenger.ts";
 import { patients } from "./patients.ts";
 import { payments } from "./payments.ts";
 import type { ServiceRights } from "./rights.ts";
+import { selfHealing } from "./self-healing.ts";
 import { tenants } from "./tenants.ts";
 import { usersRights } from "./users.ts";
 import { webhooks } from "./webhooks.ts";
@@ -25,6 +26,7 @@ export const rightsByService: Readonly<Record<string, ServiceRights>> = {
   messenger,
   patients,
   payments,
+  "self-healing": selfHealing,
   tenants,
   users: usersRights,
   webhooks,

@@ -1,0 +1,63 @@
+// Backup jobs that are under way by their row, but in nobody's hands and not in the queue either.
+import { platform } from "../shared/database/scope.ts";
+import type { Remedy } from "../shared/healing/port.ts";
+import { textIn } from "../shared/healing/targets.ts";
+import { underWay } from "./job.rules.ts";
+import { system } from "./job-store.ts";
+
+const silentSeconds = 120;
+const foundMax = 100;
+const isUuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
+
+interface Row {
+  id: string;
+  tenant_id: number | null;
+  kind: string;
+  status: string;
+  tries: number;
+  seconds: number;
+}
+
+export const backupJobAbandoned: Remedy = {
+  async find(site, { target }) {
+    const one = target === undefined ? null : (textIn("backup_job", target) ?? "");
+    if (one !== null && !isUuid.test(one)) return { found: [] };
+    const rows = await site.db.read<Row>(platform, {
+      name: "backups.silent_jobs",
+      text: `select id, tenant_id, kind, status, tries,
+          extract(epoch from now() - coalesce(leased_until, created_at))::integer as seconds
+        from backup_jobs where status = any($1) and ($2::uuid is null or id = $2)
+          and coalesce(leased_until, created_at) < now() - interval '${silentSeconds} seconds'
+        order by created_at limit ${foundMax}`,
+      values: [underWay, one],
+    });
+    const queued = await queuedKeys(site.db.pool);
+    const found = rows.filter(({ id }) => !queued.has(`backups.run:${id}`));
+    return {
+      found: found.map(({ id, tenant_id: tenantId, kind, status, tries, seconds }) => ({
+        target: `backup_job:${id}`,
+        tenantId,
+        evidence: { kind, status, tries, seconds },
+      })),
+    };
+  },
+  wouldDo: ({ evidence }) =>
+    `Would give the ${String(evidence["kind"])} job, silent for ${String(evidence["seconds"])} s, to the queue again.`,
+  async heal(site, target) {
+    const id = textIn("backup_job", target) ?? "";
+    if (!isUuid.test(id)) return { given_back: 0 };
+    await site.db.change(platform, system, (change) =>
+      change.enqueue("backups.run", { job_id: id }, { key: `backups.run:${id}` }),
+    );
+    return { given_back: 1 };
+  },
+};
+
+/** Of jobs that wait for a worker, or have one: those are not forgotten. */
+async function queuedKeys(pool: { query: (text: string) => Promise<{ rows: { key: string }[] }> }) {
+  const { rows } = await pool.query(
+    `select j.key from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+     where t.identifier = 'backups.run' and j.key is not null and j.attempts < j.max_attempts`,
+  );
+  return new Set(rows.map(({ key }) => key));
+}

@@ -1,0 +1,111 @@
+// Applying a remedy to one incident: asked again whether the fault is still there, mended, and asked again whether it is gone.
+// A job per fix, one at a time over all processes, mends what is due one after the other.
+import type { ServiceBroker } from "moleculer";
+import { setTimeout as delay } from "node:timers/promises";
+import type { PlainChange } from "../shared/database/change.ts";
+import { platform } from "../shared/database/scope.ts";
+import { faultOf } from "../shared/healing/catalogue.ts";
+import { askForFaults, askToHeal } from "../shared/healing/port.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import { system } from "./fix-row.ts";
+import { endIncident, type Held, type Outcome, recordOutcome } from "./record-outcome.ts";
+
+export interface Healer {
+  broker: ServiceBroker;
+  runtime: Runtime;
+  stopping: AbortSignal;
+}
+
+const dueMax = 1_000;
+const healMsMax = 120_000;
+/** A try takes two minutes at most; whoever has not ended by then died. */
+const deadSeconds = 180;
+const askAgainMs = 2_000;
+
+/** Open and due, or left behind by a process that died. */
+const isDue = `i.ended_at is null and ((i.status = 'open' and i.next_try_at <= now())
+  or (i.status = 'healing' and i.tried_at < now() - interval '${deadSeconds} seconds'))`;
+
+const dueFrom = `from incidents i join fixes f on f.id = i.fix_id
+  where i.code = $1 and f.status = 'confirmed' and f.deleted_at is null and ${isDue}`;
+
+/** Has the remedies begun of what is due, if the fix is confirmed. */
+export async function enqueueDue(change: PlainChange, code: string): Promise<void> {
+  await change.execute(
+    `select add_task('self-healing.heal', payload := json_build_object('code', $1::text),
+       job_key := 'self-healing.heal:' || $1, queue_name := 'self-healing.heal:' || $1)
+     where exists (select ${dueFrom})`,
+    [code],
+  );
+}
+
+/** What is left when time is up is begun by the next look. */
+export async function healDue(healer: Healer, code: string): Promise<void> {
+  const endsAt = performance.now() + healMsMax;
+  for (let done = 0; done < dueMax && performance.now() < endsAt && !healer.stopping.aborted; done++) {
+    const next = await healer.runtime.database.readOne<{ id: number }>(platform, {
+      name: "self-healing.next_due",
+      text: `select i.id::integer as id ${dueFrom} order by i.next_try_at, i.id limit 1`,
+      values: [code],
+    });
+    if (next === undefined) return;
+    await healIncident(healer, next.id);
+  }
+}
+
+async function healIncident(healer: Healer, incidentId: number): Promise<void> {
+  const held = await take(healer, incidentId);
+  if (held === undefined) return;
+  const { runtime, stopping } = healer;
+  const outcome = await tryRemedy(healer, held);
+  // The process stops in the middle: another one begins again when the time of this try is over.
+  if (stopping.aborted && outcome.result === "failed") throw new Error("the process stops");
+  await runtime.database.change(platform, system, (change) =>
+    outcome.result === "gone" ? endIncident(change, held) : recordOutcome(change, held, outcome),
+  );
+  runtime.log.info(
+    { incident: held.id, code: held.code, result: outcome.result, facts: outcome.facts },
+    "a remedy was tried",
+  );
+}
+
+/** @returns undefined when it is not due, or its fix is not confirmed any more */
+async function take({ runtime }: Healer, id: number): Promise<Held | undefined> {
+  return runtime.database.change(platform, system, async (change) => {
+    const [held] = await change.execute<Held>(
+      `update incidents i set status = 'healing', tried_at = now(),
+         tries = case i.status when 'open' then i.tries + 1 else i.tries end
+       from fixes f where i.id = $1 and f.id = i.fix_id and f.status = 'confirmed' and f.deleted_at is null and ${isDue}
+       returning i.id::integer as id, i.fix_id, i.tenant_id, i.code, i.service, i.target, i.tries`,
+      [id],
+    );
+    if (held !== undefined)
+      await change.execute(
+        "insert into incident_steps (incident_id, fix_id, tenant_id, step, facts) values ($1, $2, $3, 'trying', $4)",
+        [held.id, held.fix_id, held.tenant_id, JSON.stringify({ try: held.tries })],
+      );
+    return held;
+  });
+}
+
+async function tryRemedy({ broker, stopping }: Healer, held: Held): Promise<Outcome> {
+  const { code, service, target } = held;
+  const isThere = async () =>
+    (await askForFaults(broker, service, { code, target })).findings.some((each) => each.target === target);
+  const startedAt = performance.now();
+  const seconds = () => Math.round((performance.now() - startedAt) / 100) / 10;
+  try {
+    if (!(await isThere())) return { result: "gone", facts: {} };
+    const { done } = await askToHeal(broker, service, { code, target });
+    const deadline = startedAt + (faultOf(code)?.settlesWithinS ?? 0) * 1000;
+    while (await isThere()) {
+      if (performance.now() >= deadline) return { result: "failed", facts: { why: "still_there", done } };
+      await delay(askAgainMs, undefined, { signal: stopping });
+    }
+    return { result: "healed", facts: { done, seconds: seconds() } };
+  } catch (error) {
+    // Errors may quote what they were given; their types do not.
+    const { type, name } = error as { type?: unknown; name?: unknown };
+    return { result: "failed", facts: { why: String(type ?? name).slice(0, 100), seconds: seconds() } };
+  }
+}

@@ -1,0 +1,62 @@
+// Loading the built-in catalogue: what is missing is proposed, what nobody edited is brought up to date.
+import type { Call } from "../shared/bus.ts";
+import type { PlainChange } from "../shared/database/change.ts";
+import { platform } from "../shared/database/scope.ts";
+import { catalogue, type FaultCode } from "../shared/healing/catalogue.ts";
+import type { KnownFault } from "../shared/healing/known-fault.ts";
+import { hashOf, platformTenant, type Texts } from "./fix-row.ts";
+
+type Known = KnownFault & { code: FaultCode };
+type Seeded = Record<"created" | "updated" | "skipped" | "total", number>;
+type Row = Texts & { code: string; seeded: string };
+
+export async function seedFixes(call: Call<{ overwrite?: boolean | null }>): Promise<Seeded> {
+  const overwrite = call.params.overwrite === true;
+  return call.db.change(platform, call.caller, async (change) => {
+    // Two at once would both find that one is missing; a look that proposes one waits too.
+    await change.execute("lock table fixes in share row exclusive mode");
+    const rows = await change.execute<Row>(
+      "select code, title, problem, remedy, risk, encode(seeded, 'hex') as seeded from fixes where deleted_at is null",
+    );
+    const present = new Map(rows.map((row) => [row.code, row]));
+    const seeded: Seeded = { created: 0, updated: 0, skipped: 0, total: catalogue.length };
+    for (const known of catalogue) seeded[await seed(change, known, present.get(known.code), overwrite)] += 1;
+    const tenantId = await platformTenant(change);
+    if (seeded.created + seeded.updated > 0)
+      change.audit({ tenantId, action: "fix.seed", changes: { ...seeded, overwrite } });
+    return seeded;
+  });
+}
+
+async function seed(change: PlainChange, known: Known, row: Row | undefined, overwrite: boolean) {
+  if (row === undefined) {
+    await propose(change, known);
+    return "created";
+  }
+  const now = hashOf(row).toString("hex");
+  const isEdited = now !== row.seeded;
+  const isCurrent = now === hashOf(known).toString("hex");
+  if (!overwrite && (isEdited || isCurrent)) return "skipped";
+  // Who confirmed another remedy has not confirmed this one.
+  const again = overwrite || row.remedy !== known.remedy;
+  await change.execute(
+    `update fixes set title = $2, problem = $3, remedy = $4, risk = $5, seeded = $6,
+       status = case when $7 then 'proposed' else status end,
+       suspended_reason = case when $7 then null else suspended_reason end,
+       confirmed_by = case when $7 then null else confirmed_by end,
+       confirmed_at = case when $7 then null else confirmed_at end
+     where code = $1 and deleted_at is null`,
+    [known.code, known.title, known.problem, known.remedy, known.risk, hashOf(known), again],
+  );
+  return "updated";
+}
+
+/** @returns its id; undefined when it was proposed by somebody else meanwhile */
+export async function propose(change: PlainChange, known: Known): Promise<number | undefined> {
+  const [row] = await change.execute<{ id: number }>(
+    `insert into fixes (code, title, problem, remedy, risk, seeded) values ($1, $2, $3, $4, $5, $6)
+     on conflict (code) where deleted_at is null do nothing returning id`,
+    [known.code, known.title, known.problem, known.remedy, known.risk, hashOf(known)],
+  );
+  return row?.id;
+}

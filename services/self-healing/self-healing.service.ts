@@ -1,0 +1,71 @@
+// Self-healing: known faults are looked for, told, and mended where a person has confirmed the remedy.
+// Owns fixes, incidents with their history, and when each fault was last looked for. Detectors and remedies live with the
+// services that own what they look at (services/shared/healing/port.ts); see README.md in this folder.
+// Promises: nothing is mended that no person confirmed; each try is asked for by its detector before and after; one at a time
+// per fix over all processes; what fails, or is everywhere at once, stops and a person is told.
+// Does not: touch any table of others.
+import type { Service, ServiceSchema } from "moleculer";
+import { database } from "../../mixins/database.ts";
+import { detectors } from "../../mixins/detectors.ts";
+import { jobs } from "../../mixins/jobs.ts";
+import { implement, runtimeOf } from "../shared/bus.ts";
+import { jobWorkerGone } from "../shared/healing/job-faults.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import { confirmFix, removeFix } from "./change-fix.ts";
+import { listFixes, readStats } from "./fixes.ts";
+import { healDue } from "./heal.ts";
+import { listIncidents } from "./list-incidents.ts";
+import { lookForFaults } from "./look.ts";
+import { seedFixes } from "./seed-fixes.ts";
+import { selfHealingContract } from "./self-healing.contract.ts";
+import { sweepIncidents } from "./sweep.ts";
+
+interface SelfHealingService extends Service {
+  runtime: Runtime;
+  stopping?: AbortController;
+}
+
+const lookMsMax = 45_000;
+/** Within the time that a call has on the bus. */
+const lookNowMsMax = 7_000;
+
+const selfHealing: ServiceSchema<object, object, object, SelfHealingService> = {
+  name: "self-healing",
+  mixins: [
+    database(),
+    jobs<SelfHealingService>({
+      tasks: {
+        async "self-healing.look"() {
+          await lookForFaults({ broker: this.broker, runtime: runtimeOf(this) }, false, lookMsMax);
+        },
+        async "self-healing.heal"(payload) {
+          const { code } = payload as { code: string };
+          const stopping = this.stopping?.signal ?? AbortSignal.abort();
+          await healDue({ broker: this.broker, runtime: runtimeOf(this), stopping }, code);
+        },
+        "self-healing.sweep": sweepIncidents,
+      },
+      schedules: { "self-healing.look": "* * * * *", "self-healing.sweep": "29 3 * * *" },
+      serial: ["self-healing.look"],
+    }),
+    detectors("self-healing", { job_worker_gone: jobWorkerGone("self-healing") }),
+  ],
+  actions: implement(selfHealingContract, {
+    "self-healing.fixes": listFixes,
+    "self-healing.confirm": confirmFix,
+    "self-healing.remove": removeFix,
+    "self-healing.seed": seedFixes,
+    "self-healing.stats": readStats,
+    "self-healing.incidents": listIncidents,
+    "self-healing.look": (call) =>
+      lookForFaults({ broker: call.broker, runtime: call.runtime }, true, lookNowMsMax),
+  }),
+  created(this: SelfHealingService): void {
+    this.stopping = new AbortController();
+  },
+  async stopped(this: SelfHealingService): Promise<void> {
+    this.stopping?.abort(new Error("the process stops"));
+  },
+};
+
+export default selfHealing;

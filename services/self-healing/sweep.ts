@@ -1,0 +1,30 @@
+// What is old goes: incidents 90 days after their end, deleted fixes that no incident names any more, looks for faults that
+// this version does not know.
+import { platform } from "../shared/database/scope.ts";
+import { catalogue } from "../shared/healing/catalogue.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import { system } from "./fix-row.ts";
+
+const batch = 1_000;
+const batchesMax = 100;
+
+const sweeps = [
+  `delete from incidents where id in (select id from incidents where ended_at < now() - interval '90 days' limit ${batch})`,
+  `delete from fixes where id in (select id from fixes f where deleted_at is not null
+     and not exists (select from incidents i where i.fix_id = f.id)
+     and exists (select from fixes g where g.code = f.code and g.id > f.id) limit ${batch})`,
+];
+
+export async function sweepIncidents(this: { runtime: Runtime }): Promise<void> {
+  const { database } = this.runtime;
+  for (const sweep of sweeps)
+    for (let done = 0; done < batchesMax; done++) {
+      const text = `${sweep} returning 1 as one`;
+      const gone = await database.write<{ one: number }>(platform, system, { text, values: [] });
+      if (gone.length < batch) break;
+    }
+  await database.write(platform, system, {
+    text: "delete from fault_looks where code <> all($1::text[]) returning code",
+    values: [catalogue.map(({ code }) => code)],
+  });
+}

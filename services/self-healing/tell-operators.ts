@@ -1,0 +1,23 @@
+// Mails to the platform's superadmins that a person is needed. Of one fix at most one in twenty hours, unless it comes to
+// something that stops healing: what keeps failing must not fill mailboxes.
+import type { PlainChange } from "../shared/database/change.ts";
+import type { Need } from "./incident.rules.ts";
+
+const mailsMax = 20;
+const quietHours = 20;
+
+export async function tellOperators(change: PlainChange, fixId: number, need: Need): Promise<void> {
+  const always = need.startsWith("suspended_");
+  const [fix] = await change.execute<{ code: string; title: string; open: number }>(
+    `update fixes f set told_at = now() where id = $1
+       and ($2 or told_at is null or told_at < now() - interval '${quietHours} hours')
+     returning code, title, (select count(*)::integer from incidents i where i.fix_id = f.id and i.ended_at is null) as open`,
+    [fixId, always],
+  );
+  if (fix === undefined) return;
+  const operators = await change.execute<{ id: number }>(
+    `select id from users where role = 'superadmin' and is_active and deleted_at is null order by id limit ${mailsMax}`,
+  );
+  for (const { id } of operators)
+    await change.enqueue("mail.incident", { user_id: id, fix_id: fixId, need, ...fix });
+}
