@@ -72,8 +72,9 @@ export type ListedRecord = ValueOf<typeof listedRecordShape>;
 
 const recordNumber = text({ min: 1, max: 64, trim: true });
 const fullName = text({ min: 1, max: 200, trim: true });
-const birthDate = custom(dateOrTime({ dateOnly: true, description: "A date, not in the future." }), (moment) =>
-  birthDateFault(moment, new Date().toISOString()),
+const birthDate = custom(
+  dateOrTime({ dateOnly: true, description: "A date, not in the future." }),
+  (moment) => birthDateFault(moment, new Date().toISOString()),
 );
 const ofBoth = {
   department_id: optional(nullable(id())),

@@ -74,7 +74,8 @@ function lineForPeople(): (line: string) => string {
 
 function messageOf(entry: Record<string, unknown>, key: string): string {
   const { mod, method, route, status, durationMs, [key]: message } = entry;
-  return mod === "access" ? [method, route, status, durationMs, "ms"].join(" ") : String(message ?? "");
+  if (mod === "access") return [method, route, status, durationMs, "ms"].join(" ");
+  return typeof message === "string" ? message : "";
 }
 
 /** Passes lines on by the hundred: handed on one by one they cost the stream more than all the rest of the log. */

@@ -79,11 +79,11 @@ export const image = `records-service:${JSON.parse(readFileSync(join(root, "pack
 /** One name, and a tag with a whole version: neither `latest` nor a line that moves. */
 export const pinned = /^[a-z0-9][\w./-]*:v?\d+\.\d+(?:\.\d+)?(?:-[a-z][\w.-]*)?$/;
 
-/** Longest a process takes to stop: after that it ends itself (services/main.ts). */
+/** Longest a process takes to stop: after that it ends itself (services/stopping.ts). */
 export const stopSecondsMax =
   Number(
     /stopMsMax = ([\d_]+)/
-      .exec(readFileSync(join(root, "services/main.ts"), "utf8"))?.[1]
+      .exec(readFileSync(join(root, "services/stopping.ts"), "utf8"))?.[1]
       ?.replaceAll("_", ""),
   ) / 1000;
 

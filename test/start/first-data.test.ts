@@ -68,7 +68,11 @@ describe("one process", () => {
       const url = await addressOf(running);
       const right = { ...body, password };
       expect((await callApi(url, "POST", "/api/auth/login", { body: right })).status).toBe(200);
-      const entries = running.output().trimEnd().split("\n").map((line) => JSON.parse(line));
+      const entries = running
+        .output()
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line));
       expect(entries.filter(({ msg }) => msg === "Records service is ready")).toEqual([
         expect.objectContaining({ level: "info", publicUrl: "http://records.test", listening: url }),
       ]);

@@ -1,7 +1,7 @@
 // All faults that are looked for. The one list: detectors are typed by it, the fixes are seeded from it, and
 // docs/self-healing.md is compared with it.
 import { faultsOfBackups } from "./faults-of-backups.ts";
-import { faultsOfData } from "./faults-of-data.ts";
+import { faultsOfData } from "./faults-of-rows.ts";
 import { faultsOfWork } from "./faults-of-work.ts";
 import type { KnownFault } from "./known-fault.ts";
 
