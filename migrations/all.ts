@@ -16,6 +16,7 @@ import { Limits } from "./0014-limits.ts";
 import { Checkpoints } from "./0015-checkpoints.ts";
 import { Logins } from "./0016-logins.ts";
 import { Backups } from "./0017-backups.ts";
+import { Hardening } from "./0018-hardening.ts";
 
 export const migrations = [
   { name: "0001-foundation", class: Foundation },
@@ -35,4 +36,5 @@ export const migrations = [
   { name: "0015-checkpoints", class: Checkpoints },
   { name: "0016-logins", class: Logins },
   { name: "0017-backups", class: Backups },
+  { name: "0018-hardening", class: Hardening },
 ];
