@@ -16,6 +16,7 @@ import { Limits } from "./0014-limits.ts";
 import { Checkpoints } from "./0015-checkpoints.ts";
 import { Logins } from "./0016-logins.ts";
 import { Backups } from "./0017-backups.ts";
+import { Hardening } from "./0018-hardening.ts";
 import { SelfHealing } from "./0021-self-healing.ts";
 
 export const migrations = [
@@ -36,5 +37,6 @@ export const migrations = [
   { name: "0015-checkpoints", class: Checkpoints },
   { name: "0016-logins", class: Logins },
   { name: "0017-backups", class: Backups },
+  { name: "0018-hardening", class: Hardening },
   { name: "0021-self-healing", class: SelfHealing },
 ];

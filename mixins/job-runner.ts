@@ -1,6 +1,7 @@
 // Runs the durable jobs of all services of a process. Together, because each runner of graphile-worker holds a connection
 // of the pool for good, to listen on: with one per service few were left for requests.
-import { Logger, run, type Runner, type TaskList } from "graphile-worker";
+import { EventEmitter } from "node:events";
+import { Logger, run, type Runner, type TaskList, type WorkerEvents } from "graphile-worker";
 import { pause } from "../services/shared/pause.ts";
 import { perRuntime } from "../services/shared/per-runtime.ts";
 import type { Runtime } from "../services/shared/runtime.ts";
@@ -20,7 +21,7 @@ export class JobRunner {
   readonly #held: HeldJobs;
   readonly #ending = new AbortController();
   #gathered: TaskList | undefined;
-  readonly #runs: Promise<Runner | undefined>[] = [];
+  readonly #runs: Promise<void>[] = [];
   #stopped: Promise<void> | undefined;
 
   constructor(runtime: Runtime) {
@@ -48,8 +49,7 @@ export class JobRunner {
   stop(): Promise<void> {
     this.#stopped ??= (async () => {
       this.#ending.abort();
-      const runners = await Promise.all(this.#runs);
-      await Promise.all(runners.map(async (runner) => runner?.stop()));
+      await Promise.all(this.#runs);
       await this.#held.stop();
     })();
     return this.#stopped;
@@ -62,26 +62,57 @@ export class JobRunner {
     return gathered;
   }
 
-  /** @returns undefined when it was stopped before it could start: the database may be away for long */
-  async #run(gathering: Promise<TaskList>, concurrency: number): Promise<Runner | undefined> {
+  /** Until it is stopped: the database may be away for long, and a runner that ended by itself is followed by another. */
+  async #run(gathering: Promise<TaskList>, concurrency: number): Promise<void> {
     const taskList = await gathering;
-    while (!this.#ending.signal.aborted) {
+    const { signal } = this.#ending;
+    while (!signal.aborted) {
       try {
-        return await run({
+        const runner = await run({
           pgPool: this.#runtime.database.pool,
           concurrency,
           pollInterval: pollEveryMs,
           noHandleSignals: true,
           taskList,
+          events: deafToMigrations(),
           logger: quietLogger(this.#runtime),
         });
+        await endOf(runner, signal);
+        if (signal.aborted) return;
+        this.#runtime.log.warn("the running of jobs ended by itself, and is begun anew");
       } catch (error) {
         this.#runtime.log.warn({ err: error }, "the jobs could not be begun, will be tried again");
-        await pause(againMs, this.#ending.signal);
       }
+      await pause(againMs, signal);
     }
-    return undefined;
   }
+}
+
+/** Resolves when no job of it runs any more: asked to end by the signal, or by itself. */
+async function endOf(runner: Runner, signal: AbortSignal): Promise<void> {
+  // It rejects when it has ended already.
+  const stop = () => void runner.stop().catch(() => undefined);
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    await runner.promise;
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/**
+ * graphile-worker ends for good when it is notified of a migration of its schema. Any login of the database may send such
+ * a notification, and one would end all jobs of all processes: so it is not heard. Which versions of the program run
+ * side by side is settled by our own migrations, and `run` itself refuses a schema that it does not know.
+ */
+function deafToMigrations(): WorkerEvents {
+  const events: WorkerEvents = new EventEmitter();
+  // Told before graphile-worker looks at the message, in the same turn.
+  events.on("pool:listen:notification", ({ message }) => {
+    if (message.channel === "worker:migrate") message.channel = "";
+  });
+  return events;
 }
 
 export const jobRunnerOf = perRuntime((runtime) => new JobRunner(runtime));

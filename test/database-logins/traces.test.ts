@@ -163,6 +163,17 @@ describe("a change of a user without an entry", () => {
     expect(entries.map(({ action }) => action)).toEqual(["user.reset_password", "user.altered"]);
   });
 
+  it.each([
+    ["of another kind about this very user", () => entryOf("$user", "auth.login")],
+    ["about the user's preferences", () => entryOf("$user", "preferences.update")],
+    ["that says that it was refused", () => entryOf("$user").replace("'ok'", "'denied'")],
+    ["that says that it failed", () => entryOf("$user").replace("'ok'", "'error'")],
+  ])("is not hidden by an entry %s", async (_what, other) => {
+    const entries = await left(() => inTransaction(thief, scoped, setHash, other()));
+    expect(entries.map(({ action }) => action).at(-1)).toBe("user.altered");
+    expect(entries).toHaveLength(2);
+  });
+
   it("after an entry of an earlier transaction", async () => {
     await inTransaction(thief, scoped, entryOf("$user"));
     expect(await left(() => inTransaction(thief, scoped, setHash))).toHaveLength(1);

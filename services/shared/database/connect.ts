@@ -48,9 +48,15 @@ function databaseOf(url: string): string {
   return decodeURIComponent(new URL(url.replace("@/", "@localhost/")).pathname.slice(1)) || "postgres";
 }
 
+/**
+ * A connection begins as its login whatever the login's own settings say: whoever had its password once may have left some
+ * there (PostgreSQL lets every login change its own), and a role among them would show all tenants in a tenant's scope.
+ */
+const beginPlainly = "set role none; set search_path = public";
+
 /** Runs before the pool hands a new connection out, so that ScopedQuery may rely on these statements. */
 async function prepareConnection(client: pg.ClientBase): Promise<void> {
   guardConnection(client);
   const prepared = Object.values(scopeStatements).map(({ name, text }) => `prepare ${name} as ${text}`);
-  await client.query(prepared.join("; "));
+  await client.query([beginPlainly, ...prepared].join("; "));
 }

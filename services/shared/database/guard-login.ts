@@ -1,5 +1,6 @@
 // Whether the login of a process is the one for its services: it can take up no role but its own for the platform's scope,
-// may what they need, and not what gives away most where none of them needs it. What else it may is provisioning's affair.
+// has no settings by which somebody else may have led it astray, may what they need, and not what gives away most where
+// none of them needs it. What else it may is provisioning's affair.
 import { StartError } from "../embedded/start-error.ts";
 import type { Database } from "./database.ts";
 import { grantsText } from "./grants/catalogue.ts";
@@ -16,6 +17,8 @@ interface Facts {
   services: string[] | null;
   /** Roles that it may take up, beside its own. */
   roles: string[];
+  /** What it begins with instead of what the server says. */
+  settings: string[];
 }
 
 export interface Fitness {
@@ -32,10 +35,13 @@ export async function assertLoginFits(database: Database, services: readonly str
     text: `select session_user::text as name, exists (select from database_logins where login = session_user) as known,
       (select services from database_logins where login = session_user) as services,
       array(select r.rolname::text from pg_roles r where pg_has_role(session_user, r.oid, 'set')
-        and r.rolname not in (session_user, session_user || '_platform') order by 1) as roles`,
+        and r.rolname not in (session_user, session_user || '_platform') order by 1) as roles,
+      array(select distinct split_part(setting, '=', 1) from pg_db_role_setting s, unnest(s.setconfig) setting
+        where s.setrole = session_user::regrole and s.setdatabase in (0, (
+          select oid from pg_database where datname = current_database())) order by 1) as settings`,
     values: [],
   });
-  const { name, known, roles } = facts ?? { name: "?", known: false, roles: [] };
+  const { name, known, roles, settings } = facts ?? { name: "?", known: false, roles: [], settings: [] };
   const own = furtherRolesOf({ name, services: facts?.services ?? [] });
   const strangers = roles.filter((role) => !own.some((further) => further.role === role));
   if (!known)
@@ -44,6 +50,10 @@ export async function assertLoginFits(database: Database, services: readonly str
     );
   if (strangers.length > 0)
     throw new StartError(`The database login ${name} may take up the role ${strangers.join(", ")}.`);
+  if (settings.length > 0)
+    throw new StartError(
+      `The database login ${name} has settings of its own (${settings.join(", ")}): run \`npm run migrate\`, which takes them away.`,
+    );
   const above = platformRoleOf(name);
   const needsAbove = rightsOf(services).some(({ platform }) => platform !== undefined);
   const wanted = grantsFor({ kind: "", services, name, platformRole: needsAbove ? above : undefined });

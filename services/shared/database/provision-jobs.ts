@@ -1,5 +1,5 @@
-// The job queue's own schema, and its policies: a login sees the jobs of its services' tasks, and adds none by hand (see
-// add_task in migrations/0016).
+// The job queue's own schema, and its policies: a login sees the jobs and the queues of its services' tasks, and adds none
+// by hand (see add_task in migrations/0018).
 import { runMigrations } from "graphile-worker";
 import type pg from "pg";
 
@@ -14,6 +14,8 @@ const policies = `
     foreach name in array array['_private_jobs', '_private_tasks', '_private_job_queues', '_private_known_crontabs'] loop
       execute format('drop policy if exists records on graphile_worker.%I', name);
       execute format('drop policy if exists internal on graphile_worker.%I', name);
+      execute format('drop policy if exists seen on graphile_worker.%I', name);
+      execute format('drop policy if exists own on graphile_worker.%I', name);
       execute format('create policy internal on graphile_worker.%I to records_internal using (true)', name);
     end loop;
   end $$;
@@ -21,7 +23,9 @@ const policies = `
   create policy own on graphile_worker._private_tasks for insert to records_app with check (exists (
     select from public.database_logins l
     where l.login = session_user and split_part(identifier, '.', 1) = any(l.services)));
-  create policy seen on graphile_worker._private_job_queues to records_app using (true);
+  create policy own on graphile_worker._private_job_queues to records_app using (exists (
+    select from public.database_logins l
+    where l.login = session_user and split_part(queue_name, '.', 1) = any(l.services)));
   create policy seen on graphile_worker._private_known_crontabs for select to records_app using (true);
   create policy own on graphile_worker._private_jobs to records_app using (task_id in (
     select t.id from graphile_worker._private_tasks t join public.database_logins l on l.login = session_user
@@ -30,7 +34,8 @@ const policies = `
 
 export async function provisionJobs(owner: pg.Client, ownerUrl: string): Promise<void> {
   const { rows } = await owner.query<{ ready: boolean }>(
-    "select exists (select from pg_policies where schemaname = 'graphile_worker' and policyname = 'own') as ready",
+    `select exists (select from pg_policies where schemaname = 'graphile_worker' and tablename = '_private_job_queues'
+       and policyname = 'own') as ready`,
   );
   if (rows[0]?.ready === true) return;
   await runMigrations({ connectionString: ownerUrl, maxPoolSize: 1 });

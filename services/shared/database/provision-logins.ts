@@ -1,5 +1,5 @@
-// The logins and their rights, brought to what is declared: roles, memberships, passwords, grants, and which traces each
-// login may leave. In one transaction, and only where something differs, so that what runs meanwhile notices nothing.
+// The logins and their rights, brought to what is declared: roles, memberships, passwords, grants, no settings of their own
+// (PostgreSQL lets a login set those itself, so a thief may have), and which traces each login may leave. In one transaction, and only where something differs, so that what runs meanwhile notices nothing.
 import pg from "pg";
 import { StartError } from "../embedded/start-error.ts";
 import { type LoginSettings, passwordOf } from "./application-login.ts";
@@ -40,6 +40,7 @@ export async function provisionLogins(
       if (isNew || forKind === undefined || forKind === login.kind)
         await setPassword(owner, login, passwordOf(login.kind, database, settings, bootSecret));
     }
+    await dropSettings(owner, [...gone, ...logins.flatMap(({ name }) => everyRoleOf(name))]);
     await grantAll(owner, logins, gone);
     await registerLogins(owner, logins);
     await owner.query("commit");
@@ -121,6 +122,20 @@ async function setMemberships(
   for (const { role, inherit, set } of wanted)
     if (!rows.some(same({ role, inherit, set })))
       await owner.query(`grant ${id(role)} to ${id(member)} with inherit ${inherit}, set ${set}`);
+}
+
+/** Of all databases: what belongs to the installation is set for the database or the server. */
+async function dropSettings(owner: pg.Client, roles: readonly string[]): Promise<void> {
+  const { rows } = await owner.query<{ role: string; database: string | null }>(
+    `select r.rolname::text as role, d.datname::text as database from pg_db_role_setting s
+     join pg_roles r on r.oid = s.setrole left join pg_database d on d.oid = s.setdatabase
+     where r.rolname = any($1::text[])`,
+    [roles],
+  );
+  for (const { role, database } of rows)
+    await owner.query(
+      `alter role ${id(role)}${database === null ? "" : ` in database ${id(database)}`} reset all`,
+    );
 }
 
 /** @param gone roles that are to have nothing */
