@@ -17,6 +17,7 @@ import { Checkpoints } from "./0015-checkpoints.ts";
 import { Logins } from "./0016-logins.ts";
 import { Backups } from "./0017-backups.ts";
 import { SelfHealing } from "./0021-self-healing.ts";
+import { BulkWrites } from "./0024-bulk-writes.ts";
 
 export const migrations = [
   { name: "0001-foundation", class: Foundation },
@@ -37,4 +38,5 @@ export const migrations = [
   { name: "0016-logins", class: Logins },
   { name: "0017-backups", class: Backups },
   { name: "0021-self-healing", class: SelfHealing },
+  { name: "0024-bulk-writes", class: BulkWrites },
 ];
