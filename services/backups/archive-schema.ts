@@ -17,6 +17,8 @@ export const schemaSteps: Readonly<Record<string, readonly string[]>> = {
   [firstSchema]: [],
   // Tables that no archive holds.
   "0021-self-healing": [],
+  // Triggers alone.
+  "0024-bulk-writes": [],
 };
 
 const names: readonly string[] = migrations.map(({ name }) => name);

@@ -148,9 +148,11 @@ export const restoreStatements: readonly RestoreStatement[] = [
       from ${staged("patients")} where s.deleted_at is null and not ${isThere("patients")}`,
   },
   {
-    // What is read of a patient changes with its records too; their own trigger stays away while a job restores.
+    // What is read of a patient changes with its records too; their own trigger stays away while a job restores. A row that
+    // this transaction has written already has a new stamp.
     table: "patients",
-    text: `update patients p set stamp = gen_random_uuid() where p.tenant_id = $2 and p.id in (
+    text: `update patients p set stamp = gen_random_uuid() where p.tenant_id = $2
+      and p.xmin <> pg_current_xact_id()::xid and p.id in (
       select c.patient_id from ${recordsSince}
       union select s.patient_id from ${staged("patient_records")} where not ${isThere("patient_records")}
       union select c.patient_id from patient_records c join ${staged("patient_records")} on s.id = c.id

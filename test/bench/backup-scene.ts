@@ -9,7 +9,8 @@ import type { Scene } from "./stage.ts";
 /** What COPY (binary) makes of a patient with one record, as fill-patients.ts has them. */
 const bytesEach = 1_750;
 const sealedMax = 10_000;
-const pollMs = 10;
+/** Each look is a request, which the service must not be busy with. */
+const pollMs = 50;
 const finishMsMax = 600_000;
 
 /** A clinic of so many megabytes: some thousand patients are sealed, the others are the same bytes under other ids. */
