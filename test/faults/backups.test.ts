@@ -108,17 +108,13 @@ async function begun(path: string, body: object): Promise<Job> {
   return { id: answer.body.job_id, backupId: answer.body.backup_id, safetyId: row?.["safety_backup_id"] };
 }
 
-const soon = async (jobId: string) =>
+/** Waits for a job's end without the pauses between its tries; what a kill or a crash left locked is given back at once. */
+const soon = (jobId: string) =>
   eventually(async () => {
     await world.rows(
-      `update graphile_worker._private_jobs set run_at = now() where key = 'backups.run:' || $1 and locked_at is null`,
-      [jobId],
-    );
-    // What a crash of PostgreSQL or a kill left locked is given back, as the runners do after half a minute.
-    await world.rows(
-      `update graphile_worker._private_jobs g set locked_at = null, locked_by = null from backup_jobs j
+      `update graphile_worker._private_jobs g set locked_at = null, locked_by = null, run_at = now() from backup_jobs j
        where g.key = 'backups.run:' || j.id and j.id = $1 and j.finished_at is null
-         and coalesce(j.leased_until, now()) <= now() and g.locked_at is not null`,
+         and (j.leased_until <= now() or j.leased_until is null and g.run_at > now())`,
       [jobId],
     );
     const [row] = await world.rows(

@@ -61,7 +61,8 @@ export async function startWorld(): Promise<World> {
     const body = { email, password: "Open-Sesame-4711", subdomain };
     return (await gateway.call("POST", "/api/auth/login", { body })).body.access_token;
   };
-  const service = { call: gateway.call, signInAs };
+  const call: Gateway["call"] = (...args) => gateway.call(...args);
+  const service = { call, signInAs };
   await eventually(
     async () => (await gateway.call("GET", "/api/admin/backup/list", { token: superadmin })).status === 200,
     30_000,
