@@ -250,6 +250,48 @@ describeWithNats("a restore", () => {
   );
 });
 
+describeWithNats("a process that stands still in the exchange", () => {
+  it(
+    "loses the tenant's lock by itself, and does nothing when it wakes",
+    async () => {
+      const { backupId, sides } = await changeSince();
+      const before = restoreSteps.find(({ name }) => name === "the exchange, before its commit");
+      const job = Promise.withResolvers<Job>();
+      const gate = await before?.hold(world, job.promise);
+      job.resolve(await begun("/api/admin/backup/restore", { backup_id: backupId, confirm: true }));
+      const { id } = await job.promise;
+      await gate?.reached();
+      const still = world.worker;
+      still.child.kill("SIGSTOP");
+      await gate?.open();
+      const since = performance.now();
+      const { token } = world.clinic;
+      const body = { record_number: "S-1", full_name: "Written Meanwhile" };
+      await eventually(
+        async () => (await world.call("POST", "/api/patients", { token, body }))?.status === 201,
+        90_000,
+      );
+      process.stdout.write(
+        `the tenant was let in after ${((performance.now() - since) / 1000).toFixed(0)} s\n`,
+      );
+      expect((await seenIn(world)).numbers).toBe([...sides.old.split(","), "S-1"].sort().join());
+      await world.startWorker();
+      expect(await soon(id)).toMatchObject({ status: "succeeded", tries: 2 });
+      expect((await seenIn(world)).numbers).toBe(sides.new);
+      const after = await sums();
+      still.child.kill("SIGCONT");
+      await eventually(
+        async () => /another worker has the job|not queryable|terminated/.test(still.output()),
+        60_000,
+      );
+      expect(await sums()).toEqual(after);
+      expect((await soon(id))["status"]).toBe("succeeded");
+      await still.stop();
+    },
+    endMsMax,
+  );
+});
+
 describeWithNats("when all is over", () => {
   it("the sweep leaves what is listed, and keys of nothing else", async () => {
     await world.ageStore();
