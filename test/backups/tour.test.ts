@@ -1,0 +1,108 @@
+// What the documentation says to type, typed: the README's tour of backups, and the page for the night when the database is lost.
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import {
+  addressOf,
+  callApi,
+  demoPassword,
+  runProcess,
+  startService,
+  type TestService,
+} from "../support/service.ts";
+import { backUp, makePatient, openClinic } from "./scene.ts";
+
+const root = join(import.meta.dirname, "../..");
+const run = promisify(execFile);
+
+let service: TestService;
+let folder: string;
+beforeAll(async () => {
+  service = await startService();
+  folder = await mkdtemp(join(tmpdir(), "records-tour-"));
+}, 90_000);
+afterAll(async () => {
+  await service?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** What stands in the shell blocks of a page, or of the part of it under a heading. */
+async function commandsOf(page: string, heading = ""): Promise<string[]> {
+  const text = await readFile(join(root, page), "utf8");
+  // Not by "#" alone: comments of a block begin with it too.
+  const part = text.split("\n## ").find((each) => each.startsWith(heading)) ?? "";
+  return [...part.matchAll(/^( *)```sh\n([\s\S]*?)^ *```/gm)].map(([, indent = "", body = ""]) =>
+    body.replaceAll(new RegExp(`^${indent}`, "gm"), ""),
+  );
+}
+
+/** @param env beside the path alone */
+async function typed(commands: string, cwd: string, env: Record<string, string> = {}): Promise<string> {
+  const path = `${join(root, "node_modules/.bin")}:${process.env["PATH"]}`;
+  const { HOME = "" } = process.env;
+  const { stdout } = await run("bash", ["-e", "-c", commands], { cwd, env: { PATH: path, HOME, ...env } });
+  return stdout;
+}
+
+describe("the README's tour of backups", () => {
+  it("runs as it stands, and shows what it says", async () => {
+    const [tour = ""] = await commandsOf("README.md", "Tour: backups");
+    const said = await typed(tour.replace("http://localhost:3000", service.url), folder);
+    const lines = said.split("\n");
+    expect(lines.filter((line) => line === "succeeded")).toHaveLength(2);
+    expect(lines).toContain("404");
+    const plan = JSON.parse(lines.find((line) => line.startsWith('{"plan"')) ?? "{}");
+    expect(plan.applied).toBe(false);
+    for (const table of ["patients", "users"])
+      expect(plan.plan.tables).toContainEqual({ table, add: 1, change: 0, remove: 0 });
+    expect(said).toContain('"full_name":"Grace Hopper"');
+    expect(said).toContain('"email":"nina@demo.example"');
+    const counted = lines.filter((line) => /^ *\d+ \d{3}$/.test(line)).map((line) => line.trim().split(" "));
+    expect(counted.map(([, status]) => status)).toEqual(["200"]);
+    expect(Number(counted[0]?.[0])).toBeGreaterThan(5);
+    expect(lines).toContain("manifest.json");
+    expect(lines).toContain("tables/patients/00000001.copy");
+  }, 90_000);
+});
+
+describe("the page for the night when the database is lost", () => {
+  it("brings everything back by its own commands", async () => {
+    const superadmin = await service.signIn("superadmin");
+    const clinic = await openClinic(service, superadmin);
+    const patient = await makePatient(service, clinic.token, "Before The Fire");
+    const full = await backUp(service, superadmin);
+    const late = await makePatient(service, clinic.token, "After The Full One");
+    const younger = await backUp(service, clinic.token);
+    await service.database.owner.query("create database lost");
+    const { DATA_DIR = "", BOOT_SECRET = "" } = service.settings;
+    const env = { DATABASE_URL: service.database.postgres.url("lost"), BOOT_SECRET, DATA_DIR };
+    const commands = await commandsOf("docs/disaster.md");
+    expect(commands).toEqual([
+      "npm run restore -- list\n",
+      "npm run restore -- bk_0123456789abcdef0123456789abcdef\n",
+    ]);
+    expect(await typed(commands[0] ?? "", root, env)).toContain(full.backup_id);
+    const brought = (commands[1] ?? "").replace(/bk_\w+/, full.backup_id);
+    expect(await typed(brought, root, env)).toMatch(/rows of \S+ are back/);
+    // Step 6, in the running text.
+    const page = await readFile(join(root, "docs/disaster.md"), "utf8");
+    const [plan = "", restore = ""] = [...page.matchAll(/`(npm run backup -- [^`]+)`/g)].map(
+      ([, each = ""]) => each.replace("<backup_id>", younger.backup_id),
+    );
+    expect(await typed(plan, root, env)).toMatch(/^patients +1 added, 0 changed, 0 removed$/m);
+    expect(await typed(restore, root, env)).toContain("succeeded");
+    const running = runProcess({ ...service.settings, ...env });
+    try {
+      const url = await addressOf(running);
+      const body = { email: clinic.admin.email, password: demoPassword, subdomain: clinic.subdomain };
+      const token = (await callApi(url, "POST", "/api/auth/login", { body })).body.access_token;
+      for (const { id, full_name: name } of [patient, late])
+        expect((await callApi(url, "GET", `/api/patients/${id}`, { token })).body.full_name).toBe(name);
+    } finally {
+      await running.stop();
+    }
+  }, 120_000);
+});
