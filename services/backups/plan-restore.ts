@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { Bulk } from "../shared/database/bulk.ts";
 import { ServiceError, Unavailable } from "../shared/errors.ts";
+import { assertKeys } from "./assert-keys.ts";
 import { bringUpToDate } from "./archive-schema.ts";
 import { asAnswer } from "./job-failed.ts";
 import type { BackupParts } from "./make-backup.ts";
@@ -98,6 +99,7 @@ async function makePlan(
     await bulk.beginChange({ as: "restore", tenantId, job });
     await stage(bulk, store, archive, () => {}, signal);
     await bringUpToDate(bulk, archive.manifest.contents, job);
+    await assertKeys(bulk, job, tenantId);
     return await readPlan(bulk, job, tenantId);
   } finally {
     // Ends the transaction too: nothing of it stays.

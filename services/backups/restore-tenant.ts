@@ -4,6 +4,7 @@
 import type { Runtime } from "../shared/runtime.ts";
 import { Bulk } from "../shared/database/bulk.ts";
 import { type PlainChange, recording } from "../shared/database/change.ts";
+import { assertKeys } from "./assert-keys.ts";
 import { bringUpToDate } from "./archive-schema.ts";
 import type { OpenArchive } from "./archive/open-manifest.ts";
 import { nowhere, readArchive } from "./archive/read-archive.ts";
@@ -122,6 +123,7 @@ async function layOut({ parts, held, tenantId, archive }: Restore): Promise<Laid
     };
     await stage(bulk, parts.store, archive, progress, held.signal);
     await bringUpToDate(bulk, contents, held.job.id);
+    await assertKeys(bulk, held.job.id, tenantId);
     const laidOut = await countStaged(bulk, held.job.id);
     await bulk.commit();
     return laidOut;

@@ -44,10 +44,14 @@ const shown: Readonly<Record<string, readonly RegExp[]>> = {
   backups: [
     /status: 'succeeded'/,
     /\n404\n/,
-    /table: 'patients'/,
+    /table: 'users', add: 1/,
+    /table: 'patients', add: 1/,
     /applied: false/,
     /status: 'succeeded'/,
     /\n200\n/,
+    /email: 'nina-\S+@demo\.example'/,
+    // All that the other clinic was answered.
+    /nothing else\n +\d+ 200\n==/,
     /manifest/,
   ],
   payments: [/received/, /duplicate/, /received/, /code: '/, /code: '/, /status: 'refunded'/],

@@ -108,17 +108,15 @@ async function begun(path: string, body: object): Promise<Job> {
   return { id: answer.body.job_id, backupId: answer.body.backup_id, safetyId: row?.["safety_backup_id"] };
 }
 
-const soon = async (jobId: string) =>
+/** Waits for a job's end without the pauses between its tries; what a kill or a crash left locked is given back at once. */
+const soon = (jobId: string) =>
   eventually(async () => {
+    const { child, output } = world.worker;
+    if (child.exitCode !== null) throw new Error(`the worker ended by itself:\n${output().slice(-4_000)}`);
     await world.rows(
-      `update graphile_worker._private_jobs set run_at = now() where key = 'backups.run:' || $1 and locked_at is null`,
-      [jobId],
-    );
-    // What a crash of PostgreSQL or a kill left locked is given back, as the runners do after half a minute.
-    await world.rows(
-      `update graphile_worker._private_jobs g set locked_at = null, locked_by = null from backup_jobs j
+      `update graphile_worker._private_jobs g set locked_at = null, locked_by = null, run_at = now() from backup_jobs j
        where g.key = 'backups.run:' || j.id and j.id = $1 and j.finished_at is null
-         and coalesce(j.leased_until, now()) <= now() and g.locked_at is not null`,
+         and (j.leased_until <= now() or j.leased_until is null and g.run_at > now())`,
       [jobId],
     );
     const [row] = await world.rows(
@@ -249,6 +247,48 @@ describeWithNats("a restore", () => {
       expect(kept).toHaveLength(written.length);
       expect(await world.rows("select from tenant_freezes where until > now()")).toEqual([]);
       await assertWhole([safetyId, String(ended["safety_backup_id"])]);
+    },
+    endMsMax,
+  );
+});
+
+describeWithNats("a process that stands still in the exchange", () => {
+  it(
+    "loses the tenant's lock by itself, and does nothing when it wakes",
+    async () => {
+      const { backupId, sides } = await changeSince();
+      const before = restoreSteps.find(({ name }) => name === "the exchange, before its commit");
+      const job = Promise.withResolvers<Job>();
+      const gate = await before?.hold(world, job.promise);
+      job.resolve(await begun("/api/admin/backup/restore", { backup_id: backupId, confirm: true }));
+      const { id } = await job.promise;
+      await gate?.reached();
+      const still = world.worker;
+      still.child.kill("SIGSTOP");
+      await gate?.open();
+      const since = performance.now();
+      const { token } = world.clinic;
+      const body = { record_number: "S-1", full_name: "Written Meanwhile" };
+      await eventually(
+        async () => (await world.call("POST", "/api/patients", { token, body }))?.status === 201,
+        90_000,
+      );
+      process.stdout.write(
+        `the tenant was let in after ${((performance.now() - since) / 1000).toFixed(0)} s\n`,
+      );
+      expect((await seenIn(world)).numbers).toBe([...sides.old.split(","), "S-1"].sort().join());
+      await world.startWorker();
+      expect(await soon(id)).toMatchObject({ status: "succeeded", tries: 2 });
+      expect((await seenIn(world)).numbers).toBe(sides.new);
+      const after = await sums();
+      still.child.kill("SIGCONT");
+      await eventually(
+        async () => /another worker has the job|not queryable|terminated/.test(still.output()),
+        60_000,
+      );
+      expect(await sums()).toEqual(after);
+      expect((await soon(id))["status"]).toBe("succeeded");
+      await still.stop();
     },
     endMsMax,
   );

@@ -25,6 +25,8 @@ export interface World {
   worker: RunningProcess;
   /** Another process of the backups, in the place of one that was killed. */
   replaceWorker(): Promise<void>;
+  /** One more, which is the worker from now on. */
+  startWorker(): Promise<void>;
   rows(text: string, values?: unknown[]): Promise<pg.QueryResultRow[]>;
   /** undefined when nobody answered. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer | undefined>;
@@ -61,7 +63,8 @@ export async function startWorld(): Promise<World> {
     const body = { email, password: "Open-Sesame-4711", subdomain };
     return (await gateway.call("POST", "/api/auth/login", { body })).body.access_token;
   };
-  const service = { ...gateway, signInAs };
+  const call: Gateway["call"] = (...args) => gateway.call(...args);
+  const service = { call, signInAs };
   await eventually(
     async () => (await gateway.call("GET", "/api/admin/backup/list", { token: superadmin })).status === 200,
     30_000,
@@ -76,6 +79,9 @@ export async function startWorld(): Promise<World> {
     worker,
     clinic: await openClinic(service, superadmin),
     neighbour: await openClinic(service, superadmin),
+    async startWorker() {
+      world.worker = await startWorker();
+    },
     async replaceWorker() {
       world.worker.child.kill("SIGKILL");
       await world.worker.exited;

@@ -1,0 +1,23 @@
+// Whether the database has every key that rows of an archive are sealed with. It lacks some where a full backup was restored
+// that is older than the archive: the exchange would fail at its first such row, with the tenant frozen for nothing.
+import type { Bulk } from "../shared/database/bulk.ts";
+import { sealedTables } from "../shared/sealing/registry.ts";
+import { restoredTables } from "./restore-conditions.ts";
+
+/** The first five bytes of a sealed text name its key; what is asked takes anything longer for one. */
+const sealedTexts = restoredTables.flatMap((table) =>
+  Object.entries(sealedTables)
+    .filter(([name]) => name === table)
+    .flatMap(([, { columns }]) =>
+      columns.map((column) => `select ${column} as sealed from staging.${table} where staged_for = $1::uuid`),
+    ),
+);
+
+/** @throws what PostgreSQL raises in `hold_sealing_keys`, which a job's failure calls `keys_unreadable` */
+export async function assertKeys(bulk: Bulk, job: string, tenantId: number): Promise<void> {
+  await bulk.query(
+    `select hold_sealing_keys($2, array(select distinct substring(sealed from 1 for 5) || '\\x00'::bytea
+       from (${sealedTexts.join(" union all ")}) texts where length(sealed) > 5))`,
+    [job, tenantId],
+  );
+}
