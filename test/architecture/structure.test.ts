@@ -92,6 +92,8 @@ describe("imports", () => {
       "services/backup.ts",
       "services/main.ts",
       "services/migrate.ts",
+      "services/psql.ts",
+      "services/repl.ts",
       "services/restore.ts",
       "services/rewrap.ts",
       "services/shared/config.ts",
