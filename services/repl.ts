@@ -13,7 +13,7 @@ async function repl({ DATA_DIR }: NodeJS.ProcessEnv): Promise<void> {
     process.exit(1);
   });
   process.stdout.write(
-    "Everything you do here is audited under your name. TAB completes, `help` lists, Ctrl-D leaves.\n",
+    "What you change here is audited under your name. TAB completes, `help` lists, Ctrl-D leaves.\n",
   );
   openShell(broker);
 }

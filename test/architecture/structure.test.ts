@@ -157,6 +157,9 @@ describe("actions", () => {
       );
       const forOperators = [
         "users.restore",
+        "users.list_deleted",
+        "tenants.list_deleted",
+        "patients.list_deleted",
         "tenants.restore",
         "patients.restore",
         "crypto.destroy_key",
