@@ -7,6 +7,7 @@ export default {
   extensionsToTreatAsEsm: [".ts"],
   moduleFileExtensions: ["ts", "js", "json", "node"],
   transform: { "\\.ts$": "<rootDir>/test/support/strip-types.cjs" },
+  reporters: ["default", "<rootDir>/test/support/reporter.mjs"],
   maxWorkers: 2,
   testTimeout: 240_000,
   openHandlesTimeout: 2_000,

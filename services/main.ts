@@ -4,30 +4,34 @@ import { join } from "node:path";
 import { ServiceBroker } from "moleculer";
 import { type Assembled, assemble } from "../moleculer.config.ts";
 import { announce } from "./announce.ts";
-import { backupReplCommand } from "./backup-commands.ts";
 import { fail } from "./fail.ts";
+import { openDoor } from "./repl/door.ts";
 import { readConfig } from "./shared/config.ts";
 import { StartError } from "./shared/embedded/start-error.ts";
 import { Stopping } from "./stopping.ts";
 
 const folder = import.meta.dirname;
 
-export async function main(withRepl: boolean): Promise<void> {
+export async function main(): Promise<void> {
   try {
-    await start(withRepl);
+    await start();
   } catch (error) {
     fail(error);
   }
 }
 
-async function start(withRepl: boolean): Promise<void> {
+async function start(): Promise<void> {
   const config = readConfig(process.env);
   const assembled = assemble(config, (reason) => {
     process.stderr.write(`${reason}\n`);
     stopping.fail();
   });
   const broker = new ServiceBroker(assembled.options);
-  const close = () => closeAll(broker, assembled);
+  let closeDoor = async (): Promise<void> => {};
+  const close = async () => {
+    await closeDoor();
+    await closeAll(broker, assembled);
+  };
   const stopping = new Stopping({ close, exit: (code) => process.exit(code) });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => stopping.signal());
   // A closed terminal takes no more text; that is no reason to leave the database running.
@@ -42,11 +46,8 @@ async function start(withRepl: boolean): Promise<void> {
     throw error;
   }
   if (stopping.hasBegun) return;
+  closeDoor = await openDoor(broker, assembled.runtime);
   announce(broker, assembled.runtime, assembled.signIns);
-  if (withRepl) {
-    broker.options.replOptions = { customCommands: [backupReplCommand] };
-    broker.repl();
-  }
 }
 
 /** @param wanted names of service folders, or undefined for all */

@@ -2,7 +2,7 @@
 import { onlyServices } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { object } from "../shared/params/results.ts";
-import { flag } from "../shared/params/rules.ts";
+import { email, flag } from "../shared/params/rules.ts";
 
 export const mailContract = {
   "mail.check": {
@@ -10,6 +10,13 @@ export const mailContract = {
       "Whether mails can be sent: the server answers and takes the login, or the folder can be written to.",
     audits: "mail.check",
     access: onlyServices("health"),
+    result: object({ ok: flag() }),
+  },
+  "mail.delivers": {
+    summary: "Whether the mail server delivers to an address with such letters.",
+    audits: "mail.delivers",
+    access: onlyServices("accounts"),
+    body: { email: email() },
     result: object({ ok: flag() }),
   },
 } as const satisfies Contract;

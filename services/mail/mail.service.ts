@@ -11,6 +11,7 @@ import type { Runtime } from "../shared/runtime.ts";
 import type { Letter } from "./letter.ts";
 import { mailContract } from "./mail.contract.ts";
 import { createMailer, MailRefused } from "./mailer.ts";
+import { greetingName } from "./smtp-options.ts";
 import * as templates from "./templates.ts";
 
 interface MailService extends Service {
@@ -18,7 +19,12 @@ interface MailService extends Service {
 }
 
 const mailerOf = perRuntime(({ config, mailDirectory }) =>
-  createMailer({ smtpUrl: config.smtpUrl, from: config.mailFrom, directory: mailDirectory }),
+  createMailer({
+    smtpUrl: config.smtpUrl,
+    from: config.mailFrom,
+    directory: mailDirectory,
+    greetAs: greetingName(config.publicUrl),
+  }),
 );
 
 interface Addressee {
@@ -157,6 +163,7 @@ const mail: ServiceSchema<object, object, object, MailService> = {
   ],
   actions: implement(mailContract, {
     "mail.check": async (call) => ({ ok: await mailerOf(call.runtime).verify() }),
+    "mail.delivers": async (call) => ({ ok: await mailerOf(call.runtime).delivers(call.params.email) }),
   }),
   async stopped(this: MailService) {
     await mailerOf(this.runtime).close();

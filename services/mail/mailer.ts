@@ -4,6 +4,7 @@ import type { SendMailOptions } from "nodemailer";
 import { isWritable, writeEml } from "./eml-folder.ts";
 import type { Letter } from "./letter.ts";
 import { defaultTimeouts, smtpOptions } from "./smtp-options.ts";
+import { utf8Question } from "./takes-utf8.ts";
 import type { MailTimeouts } from "./smtp-options.ts";
 
 export interface MailMessage extends Letter {
@@ -15,6 +16,8 @@ export interface Mailer {
   send(message: MailMessage): Promise<void>;
   /** Whether the server answers and takes our login, or the folder can be written to. Never throws. */
   verify(): Promise<boolean>;
+  /** Whether mail to this address can be delivered, as far as its letters go. True where the server cannot be asked. */
+  delivers(address: string): Promise<boolean>;
   /** Takes no more, waits for what is under way and closes the connections. */
   close(): Promise<void>;
 }
@@ -26,6 +29,8 @@ export interface MailerOptions {
   /** Folder of the `.eml` files; not used with `smtpUrl`. */
   readonly directory: string;
   readonly timeouts?: MailTimeouts | undefined;
+  /** How it introduces itself to the server; undefined: by the machine's own name. */
+  readonly greetAs?: string | undefined;
 }
 
 /** The address or subject is no such thing, or the server refused this mail for good (5xx). */
@@ -41,14 +46,16 @@ export class MailFailed extends Error {
 interface Post {
   send(mail: SendMailOptions): Promise<void>;
   verify(): Promise<boolean>;
+  takesUtf8(): Promise<boolean | undefined>;
   close(): void;
 }
 
 const underWayMax = 100;
 const singleAddress = /^[^\s\p{Cc}@<>,;:"()[\]\\]{1,64}@[^\s\p{Cc}@<>,;:"()[\]\\]{1,255}$/u;
 
-export function createMailer({ smtpUrl, from, directory, timeouts }: MailerOptions): Mailer {
-  const post = smtpUrl === undefined ? filePost(directory) : smtpPost(smtpUrl, timeouts ?? defaultTimeouts);
+export function createMailer({ smtpUrl, from, directory, timeouts, greetAs }: MailerOptions): Mailer {
+  const post =
+    smtpUrl === undefined ? filePost(directory) : smtpPost(smtpUrl, timeouts ?? defaultTimeouts, greetAs);
   const underWay = new Set<Promise<void>>();
   let closed = false;
   return {
@@ -61,6 +68,8 @@ export function createMailer({ smtpUrl, from, directory, timeouts }: MailerOptio
       await sending.finally(() => underWay.delete(sending));
     },
     verify: async () => !closed && (await post.verify()),
+    delivers: async (address) =>
+      isAscii(address.slice(0, address.lastIndexOf("@"))) || (await post.takesUtf8()) !== false,
     async close() {
       closed = true;
       await Promise.allSettled(underWay);
@@ -68,6 +77,8 @@ export function createMailer({ smtpUrl, from, directory, timeouts }: MailerOptio
     },
   };
 }
+
+const isAscii = (text: string) => !/[^\u0000-\u007f]/.test(text);
 
 /** nodemailer folds line breaks away by itself; refusing them here does not depend on that. */
 function refuseHeaderInjection({ to, subject }: MailMessage): void {
@@ -103,6 +114,7 @@ function filePost(directory: string): Post {
       }
     },
     verify: () => isWritable(directory),
+    takesUtf8: async () => true,
     close: () => composer.close(),
   };
 }
@@ -123,8 +135,9 @@ function readable({ text, html }: SendMailOptions): SendMailOptions {
   };
 }
 
-function smtpPost(smtpUrl: string, timeouts: MailTimeouts): Post {
-  const transport = createTransport(smtpOptions(smtpUrl, timeouts));
+function smtpPost(smtpUrl: string, timeouts: MailTimeouts, greetAs: string | undefined): Post {
+  const options = smtpOptions(smtpUrl, timeouts, greetAs);
+  const transport = createTransport(options);
   return {
     async send(mail) {
       try {
@@ -141,6 +154,7 @@ function smtpPost(smtpUrl: string, timeouts: MailTimeouts): Post {
       const answer = transport.verify().catch(() => false);
       return Promise.race([answer, late]).finally(() => clearTimeout(timer));
     },
+    takesUtf8: utf8Question(options, timeouts.connectMs),
     close: () => transport.close(),
   };
 }

@@ -19,10 +19,24 @@ export const defaultTimeouts: MailTimeouts = {
 };
 
 /**
+ * The name by which a machine introduces itself to a mail server. The host's own has no dot in a pod, and nodemailer would
+ * say [127.0.0.1] then, which big relays turn away. @returns undefined where the public address has no such name either
+ */
+export function greetingName(publicUrl: string): string | undefined {
+  const { hostname } = new URL(publicUrl);
+  const isName = hostname.includes(".") && !/[\d\]]$/.test(hostname) && !isLoopback(hostname);
+  return isName ? hostname.replace(/\.$/, "") : undefined;
+}
+
+/**
  * `smtps://` is TLS from the first byte. `smtp://` demands STARTTLS, except to a loopback address; `?tls=off`
  * and `?tls=required` say otherwise. Ports 465 and 587 unless given. User and password are percent-decoded.
  */
-export function smtpOptions(smtpUrl: string, timeouts = defaultTimeouts): SMTPPoolOptions & { pool: true } {
+export function smtpOptions(
+  smtpUrl: string,
+  timeouts = defaultTimeouts,
+  name?: string,
+): SMTPPoolOptions & { pool: true } {
   const url = new URL(smtpUrl);
   const host = url.hostname.toLowerCase().replace(/^\[|\]$/g, "");
   const secure = url.protocol === "smtps:";
@@ -30,6 +44,7 @@ export function smtpOptions(smtpUrl: string, timeouts = defaultTimeouts): SMTPPo
   return {
     pool: true,
     host,
+    ...(name === undefined ? {} : { name }),
     port: url.port === "" ? (secure ? 465 : 587) : Number(url.port),
     secure,
     requireTLS: !secure && wish !== "off",

@@ -1,6 +1,7 @@
 // Patients and what is written about them. Everybody signed in may call; whose patients they see, the action decides.
 import { allow, onlyServices, signedIn } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { deletedList } from "../shared/deleted.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { custom, nullable, optional } from "../shared/params/modifiers.ts";
 import { date, object, timestamp } from "../shared/params/results.ts";
@@ -126,6 +127,12 @@ export const patientsContract = {
     audits: "patient.delete",
     access: signedIn,
     path: onePatient,
+  },
+  "patients.list_deleted": {
+    summary:
+      "Patients who were deleted and are not purged yet, without their names (operators, from the REPL).",
+    audits: "patient.list_deleted",
+    ...deletedList({ tenant_id: integer(), department_id: nullable(integer()), record_number: text() }),
   },
   "patients.restore": {
     summary: "Brings a deleted patient back (operators, from the REPL).",

@@ -18,6 +18,7 @@ import { createRecord, listRecords } from "./patient-records.ts";
 import { patientsContract } from "./patients.contract.ts";
 import { purgeDeletedPatients } from "./purge-patients.ts";
 import { readPatient } from "./read-patient.ts";
+import { readDeleted } from "../shared/deleted.ts";
 import { restorePatient } from "./restore-patient.ts";
 import { sealForCache } from "./seal-for-cache.ts";
 
@@ -37,6 +38,8 @@ const patients: ServiceSchema = {
     "patients.get": readPatient,
     "patients.update": updatePatient,
     "patients.remove": removePatient,
+    "patients.list_deleted": (call) =>
+      readDeleted(call, "select id, tenant_id, department_id, record_number, deleted_at from patients"),
     "patients.restore": restorePatient,
     "patients.list_records": listRecords,
     "patients.create_record": createRecord,

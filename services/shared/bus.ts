@@ -8,6 +8,7 @@ import { Caller } from "./caller.ts";
 import type { Database } from "./database/database.ts";
 import { Forbidden, Invalid, NotFound } from "./errors.ts";
 import { compileParams } from "./params/compile.ts";
+import { paramSummary } from "./params/summary.ts";
 import type { AnyRule, Fields, FieldValues, InputOf, ParamsOf, Places, ValueOf } from "./params/types.ts";
 import type { RawBody } from "./raw-body.ts";
 import type { Runtime } from "./runtime.ts";
@@ -164,6 +165,8 @@ export function implement<const C extends Contract>(
     const schema: RecordsAction = {
       name: action,
       access: spec.access,
+      // Nothing checks by it (the broker has no validator): it is what the REPL shows.
+      params: paramSummary(spec),
       namesTenant: "tenant_id" in { ...spec.query, ...spec.body },
       handler(this: Service, ctx: Context<Record<string, unknown>>) {
         const checked = check(ctx.params ?? {});

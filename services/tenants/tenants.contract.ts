@@ -1,6 +1,7 @@
 // Tenants: their administration, the public listing, and how other services find one.
 import { allow, anyone, onlyServices } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { deletedList } from "../shared/deleted.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { custom, nullable, optional, withDefault } from "../shared/params/modifiers.ts";
 import { json, object, timestamp } from "../shared/params/results.ts";
@@ -59,6 +60,11 @@ export const tenantsContract = {
     audits: "tenant.delete",
     access: allow("superadmin"),
     path: { tenant_id: pathId() },
+  },
+  "tenants.list_deleted": {
+    summary: "Tenants that were deleted and are not purged yet (operators, from the REPL).",
+    audits: "tenant.list_deleted",
+    ...deletedList({ name: text(), subdomain: text() }),
   },
   "tenants.restore": {
     summary: "Brings a deleted tenant back (operators, from the REPL).",

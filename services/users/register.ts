@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { Call } from "../shared/bus.ts";
 import type { Change } from "../shared/database/change.ts";
-import { Forbidden, NotFound, type ServiceError, Unavailable } from "../shared/errors.ts";
+import { Forbidden, Invalid, NotFound, type ServiceError, Unavailable } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
 import { auditRefusal } from "../shared/limits/audit-refusal.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
@@ -32,6 +32,7 @@ export async function register(
     throw new Forbidden("registration_closed", "Registration is closed");
   }
   assertGoodPassword("password", params.password, { ...params, tenant });
+  await assertDeliverable(call, params.email);
   const { subdomain } = tenant;
   const asked = await call.bus("auth.recognise", { subdomain, email: params.email });
   await limitRegistration(call, tenant.id, asked);
@@ -56,6 +57,14 @@ export async function register(
   const row = await call.db.readOne<Parameters<typeof toProfile>[0]>(scope, profileStatement(tenant.id, id));
   if (row === undefined) throw new Unavailable();
   return toProfile(row);
+}
+
+/** Its mail would never come. Where nobody can say, it is tried. */
+async function assertDeliverable(call: Call<unknown>, email: string): Promise<void> {
+  if (!/[^\u0000-\u007f]/.test(email)) return;
+  const { ok } = await call.bus("mail.delivers", { email }).catch(() => ({ ok: true }));
+  if (!ok)
+    throw Invalid.body("email", "the mail server delivers to names of ASCII letters only before the @-sign");
 }
 
 async function insertRegistration(

@@ -1,6 +1,7 @@
 // What the users service offers: administration of users, and each user's own profile.
 import { allow, onlyServices, signedIn } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
+import { deletedList } from "../shared/deleted.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { nullable, optional, withDefault } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
@@ -98,6 +99,11 @@ export const usersContract = {
     audits: "user.me",
     access: signedIn,
     result: profileShape,
+  },
+  "users.list_deleted": {
+    summary: "Users who were deleted and are not purged yet (operators, from the REPL).",
+    audits: "user.list_deleted",
+    ...deletedList({ tenant_id: integer(), email: text(), full_name: text(), role: text() }),
   },
   "users.restore": {
     summary: "Brings a deleted user back (operators, from the REPL).",

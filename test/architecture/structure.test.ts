@@ -92,6 +92,8 @@ describe("imports", () => {
       "services/backup.ts",
       "services/main.ts",
       "services/migrate.ts",
+      "services/psql.ts",
+      "services/repl.ts",
       "services/restore.ts",
       "services/rewrap.ts",
       "services/shared/config.ts",
@@ -155,6 +157,9 @@ describe("actions", () => {
       );
       const forOperators = [
         "users.restore",
+        "users.list_deleted",
+        "tenants.list_deleted",
+        "patients.list_deleted",
         "tenants.restore",
         "patients.restore",
         "crypto.destroy_key",

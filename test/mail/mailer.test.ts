@@ -8,7 +8,7 @@ import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import PostalMime from "postal-mime";
 import { createMailer, MailFailed, MailRefused } from "../../services/mail/mailer.ts";
 import type { MailerOptions } from "../../services/mail/mailer.ts";
-import { smtpOptions } from "../../services/mail/smtp-options.ts";
+import { greetingName, smtpOptions } from "../../services/mail/smtp-options.ts";
 import { catchMails, certificate } from "./smtp-catcher.ts";
 
 const token = "aB3_".repeat(10) + "xyz";
@@ -316,5 +316,48 @@ describe("as files", () => {
     const post = mailer({ directory: join(file, "mail") });
     expect(await post.verify()).toBe(false);
     await expect(post.send(message)).rejects.toBeInstanceOf(MailFailed);
+  });
+});
+
+describe("who it says it is", () => {
+  it.each([
+    ["https://records.clinic.example/base", "records.clinic.example"],
+    ["https://xn--mnchen-3ya.example", "xn--mnchen-3ya.example"],
+    ["http://localhost:3000", undefined],
+    ["https://gateway", undefined],
+    ["https://192.0.2.7", undefined],
+    ["https://[2001:db8::1]", undefined],
+  ])("%s: %s", (publicUrl, name) => expect(greetingName(publicUrl)).toBe(name));
+
+  it("the server is greeted by that name", async () => {
+    const names: string[] = [];
+    const { port } = await server({
+      onMailFrom(_address, session, done) {
+        names.push(session.hostNameAppearsAs || "");
+        done();
+      },
+    });
+    const greetAs = greetingName("https://records.clinic.example");
+    await mailer({ smtpUrl: `smtp://127.0.0.1:${port}`, greetAs }).send(message);
+    expect(names).toEqual(["records.clinic.example"]);
+  });
+});
+
+describe("addresses with letters beyond ASCII", () => {
+  const bothWays = async (made: ReturnType<typeof mailer>) =>
+    Promise.all(
+      ["anna@care.example", "anna@bücher.example", "jörg@care.example"].map((to) => made.delivers(to)),
+    );
+  it("a server without SMTPUTF8 delivers to their domains alone", async () => {
+    const { port } = await server({ hideSMTPUTF8: true });
+    expect(await bothWays(mailer({ smtpUrl: `smtp://127.0.0.1:${port}` }))).toEqual([true, true, false]);
+  });
+  it("one with it to all", async () => {
+    const { port } = await server();
+    expect(await bothWays(mailer({ smtpUrl: `smtp://127.0.0.1:${port}` }))).toEqual([true, true, true]);
+  });
+  it("where nobody answers it is tried, as it is with files", async () => {
+    expect(await bothWays(mailer({ smtpUrl: "smtp://127.0.0.1:1" }))).toEqual([true, true, true]);
+    expect(await bothWays(mailer())).toEqual([true, true, true]);
   });
 });

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import pg from "pg";
 import { allGone, descendantsOf } from "../support/processes.ts";
 import {
   addressOf,
@@ -92,6 +93,29 @@ describe("starting and stopping", () => {
     );
     expect((await createDepartment(service, "Undisturbed")).status).toBe(201);
   });
+
+  it("its database is reached by the address that `npm run psql -- --url` prints, while it runs and when it does not", async () => {
+    const service = await start();
+    const psql = () => runProcess({ DATA_DIR: dataDir }, "services/psql.ts", ["--url"]);
+    const ask = async (url = "") => {
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      const { rows } = await client.query("select count(*)::integer as tenants from tenants");
+      await client.end();
+      return rows[0].tenants;
+    };
+    const beside = psql();
+    expect(await beside.exited).toBe(0);
+    expect(await ask(beside.output().trim())).toBe(2);
+    expect(await service.running.stop()).toBe(0);
+    const alone = psql();
+    started.push(alone);
+    const [url] = await alone.printed(/^postgresql:\S+\n/m);
+    expect(await ask(url.trim())).toBe(2);
+    const pids = await descendantsOf(alone.child.pid ?? 0);
+    expect(await alone.stop("SIGINT")).toBe(0);
+    await allGone(pids);
+  }, 60_000);
 
   it("SIGINT twice within a second, as npm passes it on, is one: it ends in order with 0", async () => {
     const service = await start();

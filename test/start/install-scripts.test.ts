@@ -65,7 +65,7 @@ async function clone(name: string, withOurSettings = true): Promise<string> {
     join(place, "package.json"),
     JSON.stringify({ name: own, version, type, scripts, ...packages }),
   );
-  for (const program of ["start", "migrate", "rewrap", "backup", "restore"])
+  for (const program of ["start", "migrate", "rewrap", "backup", "restore", "psql"])
     await writeFile(join(place, `services/${program}.ts`), said);
   await writeFile(join(place, "test/bench/run.ts"), said);
   await cp(join(root, "install"), join(place, "install"), { recursive: true });
@@ -93,6 +93,7 @@ describe("npm", () => {
     ["run repl", "--repl"],
     ["run migrate", ""],
     ["run rewrap", ""],
+    ["run psql", ""],
     ["run backup", ""],
     ["run restore", ""],
     ["run bench", ""],

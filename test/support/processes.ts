@@ -20,6 +20,13 @@ export async function descendantsOf(pid: number): Promise<number[]> {
   return found;
 }
 
+/** Of all processes, their words apart by spaces. Slim machines have no `ps`. */
+export async function commandLines(): Promise<string[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const read = pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => ""));
+  return (await Promise.all(read)).map((line) => line.replaceAll("\0", " "));
+}
+
 /** An ended process that nobody has collected has an empty command line. */
 async function isRunning(pid: number): Promise<boolean> {
   return (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")) !== "";

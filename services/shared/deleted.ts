@@ -1,0 +1,37 @@
+// What was deleted and is not purged yet, for operators who look for the id to bring it back by. No route leads here.
+import { allow } from "./access.ts";
+import type { Call } from "./bus.ts";
+import { platform, type Scope } from "./database/scope.ts";
+import { Forbidden } from "./errors.ts";
+import { optional } from "./params/modifiers.ts";
+import { object, timestamp } from "./params/results.ts";
+import { id, integer, listOf } from "./params/rules.ts";
+import type { Fields } from "./params/types.ts";
+import { ownTenant } from "./reach.ts";
+import { toIso } from "./wire.ts";
+
+const rowsMax = 200;
+
+/** The contract of such a list, the newest first. @param fields beside the ids and the time */
+export function deletedList<const F extends Fields>(fields: F) {
+  return {
+    access: allow("superadmin"),
+    query: { tenant_id: optional(id()) },
+    result: object({ items: listOf(object({ id: integer(), ...fields, deleted_at: timestamp() })) }),
+  } as const;
+}
+
+/** @param select up to its condition: `select id, … , deleted_at from …` of a table with tenants' rows */
+export async function readDeleted<R extends { deleted_at: string }>(
+  call: Call<{ tenant_id?: number }>,
+  select: string,
+): Promise<{ items: R[] }> {
+  if (ownTenant(call.caller) !== undefined) throw new Forbidden();
+  const { tenant_id: tenantId } = call.params;
+  const scope: Scope = tenantId === undefined ? platform : { tenantId };
+  const rows = await call.db.read<R>(scope, {
+    text: `${select} where deleted_at is not null order by deleted_at desc, id desc limit ${rowsMax}`,
+    values: [],
+  });
+  return { items: rows.map((row) => ({ ...row, deleted_at: toIso(row.deleted_at) })) };
+}

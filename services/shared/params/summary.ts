@@ -1,0 +1,32 @@
+// An action's parameters in a word each, for who calls it by hand: `{user_id: "integer", reason: "text, optional"}`.
+import { isRequired } from "./json-schema.ts";
+import { placeNames, type Places, type RuleShape } from "./types.ts";
+
+export function paramSummary(places: Places): Record<string, string> {
+  const fields = placeNames.flatMap((place) => Object.entries(places[place] ?? {}));
+  return Object.fromEntries(fields.map(([name, shape]) => [name, inWords(shape)]));
+}
+
+function inWords(shape: RuleShape): string {
+  const kind = shape.type === "oneOf" ? shape.values.join(" | ") : kinds[shape.type];
+  const rest = shape.default === undefined ? "optional" : `else ${JSON.stringify(shape.default)}`;
+  return [kind, ...(shape.nullable === true ? ["or null"] : []), ...(isRequired(shape) ? [] : [rest])].join(
+    ", ",
+  );
+}
+
+const kinds: Readonly<Record<Exclude<RuleShape["type"], "oneOf">, string>> = {
+  text: "text",
+  secretText: "secret text",
+  email: "e-mail",
+  integer: "integer",
+  flag: "true | false",
+  listOf: "list (JSON)",
+  dictionary: "object (JSON)",
+  object: "object (JSON)",
+  dateOrTime: "date or time",
+  timestamp: "time",
+  decimal: "number",
+  json: "JSON",
+  url: "URL",
+};

@@ -1,0 +1,107 @@
+// `npm run repl` beside the running service, in a terminal of its own.
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+import { allGone, descendantsOf } from "../support/processes.ts";
+import { eventually, runProcess, startService, type TestService } from "../support/service.ts";
+import { describeWithTerminal, openTerminal, type Terminal } from "../support/terminal.ts";
+
+const root = join(import.meta.dirname, "../..");
+const ctrlD = "\u0004";
+
+let service: TestService;
+let home = "";
+let dataDir = "";
+beforeAll(async () => {
+  service = await startService();
+  dataDir = service.settings["DATA_DIR"] ?? "";
+  home = join(service.database.folder, "home");
+  await mkdir(home);
+}, 60_000);
+afterAll(() => service.stop());
+
+const doors = async () => (await readdir(dataDir)).filter((name) => name.endsWith(".sock"));
+
+async function openRepl(): Promise<Terminal> {
+  const env = { PATH: process.env["PATH"] ?? "", HOME: home, DATA_DIR: dataDir };
+  const command = `stty cols 150; exec '${process.execPath}' services/repl.ts`;
+  const terminal = openTerminal(command, root, env);
+  await terminal.shows(/records \$ /);
+  return terminal;
+}
+
+it("the door is for its owner alone, and is gone with the service's end", async () => {
+  const [name = ""] = await doors();
+  expect((await stat(join(dataDir, name))).mode & 0o777).toBe(0o600);
+  expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
+  const other = join(service.database.folder, "other");
+  const { NATS_URL: _none, ...settings } = service.settings;
+  const second = runProcess({ ...settings, DATA_DIR: other });
+  await second.printed(/is ready/);
+  expect((await readdir(other)).filter((each) => each.endsWith(".sock"))).toHaveLength(1);
+  expect(await second.stop()).toBe(0);
+  expect((await readdir(other)).filter((each) => each.endsWith(".sock"))).toEqual([]);
+}, 60_000);
+
+it("where no service runs it says so in one sentence", async () => {
+  const empty = join(service.database.folder, "empty");
+  const running = runProcess({ DATA_DIR: empty }, "services/repl.ts");
+  expect(await running.exited).toBe(1);
+  expect(running.output()).toBe(
+    `No service is running on ${empty}: start it with \`npm start\`, or name its DATA_DIR.\n`,
+  );
+});
+
+describeWithTerminal("at the prompt", () => {
+  it("finds what was deleted and brings it back, under the name of the account", async () => {
+    const superadmin = await service.signIn("superadmin");
+    const { body: made } = await service.call("POST", "/api/admin/tenants", {
+      token: superadmin,
+      body: { name: "Gone Clinic", subdomain: "gone" },
+    });
+    await service.call("DELETE", `/api/admin/tenants/${made.id}`, { token: superadmin });
+    // One that a killed process has left behind is no hindrance.
+    await writeFile(join(dataDir, "repl-1-00000000.sock"), "");
+    const terminal = await openRepl();
+    terminal.type("call tenants.list_deleted\r");
+    await terminal.shows(new RegExp(`${made.id} +Gone Clinic +gone +20`));
+    terminal.type(`call tenants.restore --tenant_id ${made.id}\r`);
+    await terminal.shows(/subdomain +gone/);
+    terminal.type("call users.get_nothing --x 1\r");
+    await terminal.shows(/\n404 SERVICE_NOT_FOUND: [^\n]+\r\n/);
+    terminal.type("call users.create --email nobody --password secret-typed-here\r");
+    await terminal.shows(/422 validation_error: Validation error; email: /);
+    terminal.type("call users.set_role --help\r");
+    await terminal.shows(/--role +superadmin \| admin \|/);
+    // TAB completes what stands alone.
+    terminal.type("call tenants.get --ten\t");
+    await terminal.shows(/--tenant_id /);
+    terminal.type(`${made.id}\r`);
+    await terminal.shows(/is_active +true/);
+    terminal.type("nodes\r");
+    await terminal.shows(/ONLINE/);
+    const pids = await descendantsOf(terminal.pid);
+    terminal.type(ctrlD);
+    expect(await terminal.exited).toBe(0);
+    await allGone(pids);
+    expect(await readdir(home)).toEqual([]);
+    const audit = await service.call("GET", "/api/admin/audit?action=tenant.restore", { token: superadmin });
+    expect(JSON.stringify(audit.body.items[0])).toContain(userInfo().username);
+    const denied = await service.call("GET", "/api/admin/tenants", { token: superadmin });
+    expect(denied.status).toBe(200);
+  }, 60_000);
+
+  it("the service's end ends it, and it goes on taking others after one that left", async () => {
+    const first = await openRepl();
+    first.type(ctrlD);
+    expect(await first.exited).toBe(0);
+    const second = await openRepl();
+    await service.process.stop();
+    await second.shows(/The service has ended\./);
+    expect(await second.exited).toBe(1);
+    await eventually(
+      async () => !(await doors()).some((name) => name.includes(String(service.process.child.pid))),
+    );
+  }, 60_000);
+});
