@@ -98,6 +98,7 @@ export const auditContract = {
       "Recomputes the hash chain of a tenant from its first entry to its head, goes on behind what is wrong, and compares it with the signed checkpoints.",
     audits: "audit.verify",
     access: allow("superadmin", "admin"),
+    refuses: { 503: ["verification_unfinished"] },
     weight: weights.heavy,
     query: { tenant_id: optional(nullable(id())) },
     result: object(

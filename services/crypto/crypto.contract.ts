@@ -23,6 +23,7 @@ export const cryptoContract = {
       "Starts to use a new master key: effective at once, everything sealed is sealed anew in the background.",
     audits: "encryption.rotate",
     access: allow("superadmin"),
+    refuses: { 409: ["rotation_running"], 503: ["keys_unreadable"] },
     weight: weights.heavy,
     body: { new_key: secretText({ min: 1, max: 200, description: "32 bytes as base64, base64url or hex" }) },
     result: object(progress, { name: "RotationStarted" }),
@@ -70,6 +71,7 @@ export const cryptoContract = {
     summary: "Destroys a data key that nothing needs (operators, from the REPL).",
     audits: "encryption.destroy_key",
     access: allow("superadmin"),
+    refuses: { 409: ["rotation_running", "key_in_use", "key_needed"] },
     path: { key_id: pathId() },
   },
   "crypto.keys": {

@@ -72,8 +72,9 @@ export type ListedRecord = ValueOf<typeof listedRecordShape>;
 
 const recordNumber = text({ min: 1, max: 64, trim: true });
 const fullName = text({ min: 1, max: 200, trim: true });
-const birthDate = custom(dateOrTime({ dateOnly: true, description: "A date, not in the future." }), (moment) =>
-  birthDateFault(moment, new Date().toISOString()),
+const birthDate = custom(
+  dateOrTime({ dateOnly: true, description: "A date, not in the future." }),
+  (moment) => birthDateFault(moment, new Date().toISOString()),
 );
 const ofBoth = {
   department_id: optional(nullable(id())),
@@ -81,6 +82,7 @@ const ofBoth = {
   phone: optional(nullable(custom(text({ max: 40, trim: true }), phoneFault))),
   notes: optional(nullable(text({ max: longTextMax }))),
 };
+const unreadableKeys = ["keys_unreadable"] as const;
 const onePatient = { patient_id: pathId() };
 
 export const patientsContract = {
@@ -89,6 +91,7 @@ export const patientsContract = {
       "Lists the patients the caller sees; `search` finds the beginning of a record number, a whole name or a whole phone number.",
     audits: "patient.list",
     access: signedIn,
+    refuses: { 503: unreadableKeys },
     weight: weights.list,
     query: { ...paging, ...searching, ...sorting(patientSorts, "id", "asc") },
     result: pageOf("PatientPage", listedPatientShape),
@@ -97,6 +100,11 @@ export const patientsContract = {
     summary: "Creates a patient, in the caller's department unless another is named.",
     audits: "patient.create",
     access: signedIn,
+    refuses: {
+      403: ["no_department", "foreign_department"],
+      409: ["record_number_taken"],
+      503: unreadableKeys,
+    },
     body: { record_number: recordNumber, full_name: fullName, ...ofBoth },
     result: patientShape,
   },
@@ -104,6 +112,7 @@ export const patientsContract = {
     summary: "One patient.",
     audits: "patient.read",
     access: signedIn,
+    refuses: { 503: ["sealed_field_unreadable", ...unreadableKeys] },
     path: onePatient,
     result: patientShape,
   },
@@ -111,6 +120,11 @@ export const patientsContract = {
     summary: "Changes a patient, if `version` is still the present one.",
     audits: "patient.update",
     access: signedIn,
+    refuses: {
+      403: ["no_department", "foreign_department"],
+      409: ["record_number_taken", "stale_version"],
+      503: ["sealed_field_unreadable", ...unreadableKeys],
+    },
     path: onePatient,
     body: {
       version: integer({ min: 1, max: idMax }),
@@ -130,6 +144,7 @@ export const patientsContract = {
     summary: "Brings a deleted patient back (operators, from the REPL).",
     audits: "patient.restore",
     access: allow("superadmin"),
+    refuses: { 409: ["record_number_taken", "not_deleted"] },
     path: onePatient,
     result: object({ id: integer(), tenant_id: integer(), version: integer() }),
   },
@@ -137,6 +152,7 @@ export const patientsContract = {
     summary: "What was written about a patient.",
     audits: "record.list",
     access: signedIn,
+    refuses: { 503: unreadableKeys },
     path: onePatient,
     query: { ...paging, ...sorting(recordSorts, "id", "asc") },
     result: pageOf("PatientRecordPage", listedRecordShape),
@@ -145,6 +161,7 @@ export const patientsContract = {
     summary: "Writes something about a patient; it stays as it is.",
     audits: "record.create",
     access: signedIn,
+    refuses: { 503: unreadableKeys },
     path: onePatient,
     body: { kind: text({ min: 1, max: 50, trim: true }), body: text({ min: 1, max: longTextMax }) },
     result: recordShape,

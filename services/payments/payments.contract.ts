@@ -47,6 +47,7 @@ export const paymentsContract = {
       "Takes a notification of the card provider, signed over its bytes in `Provider-Signature: t=<unix>,v1=<hex>`.",
     audits: "payment.take",
     access: anyone,
+    refuses: { 400: ["invalid_signature"], 409: ["notification_differs"], 422: [] },
     header: { provider_signature: inHeader(optional(nullable(text())), "Provider-Signature") },
     body: rawContent(notificationBytesMax),
     rawBody: {
@@ -71,6 +72,7 @@ export const paymentsContract = {
     summary: "Takes a notification of the wallet provider, signed in its own field `signature`.",
     audits: "payment.take",
     access: anyone,
+    refuses: { 400: ["invalid_signature", "malformed_notification"], 409: ["notification_differs"] },
     body: rawContent(notificationBytesMax),
     rawBody: {
       bytesMax: notificationBytesMax,

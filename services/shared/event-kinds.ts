@@ -29,4 +29,7 @@ export const eventKinds = [
   "fix.failed",
 ] as const;
 
+/** `*` stands for all of them, also those to come. */
+export const allEventKinds = [...eventKinds, "*"] as const;
+
 export type EventKind = (typeof eventKinds)[number];

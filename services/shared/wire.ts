@@ -20,7 +20,7 @@ export function sorting<const C extends readonly [string, ...string[]]>(
 ) {
   return {
     sort_by: withDefault(oneOf(columns), first),
-    sort_order: withDefault(oneOf(["asc", "desc"]), order),
+    sort_order: withDefault(oneOf(["asc", "desc"], { name: "SortOrder" }), order),
   };
 }
 

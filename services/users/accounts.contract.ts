@@ -29,11 +29,16 @@ export const accountsContract = {
     summary: "Registers a user with a tenant; the e-mail address has to be verified before signing in.",
     audits: "user.register",
     access: anyone,
+    refuses: {
+      403: ["role_not_registrable", "registration_closed"],
+      404: ["not_found"],
+      409: ["email_taken"],
+    },
     body: {
       email: email(),
       password: secretText({ min: 8, max: 128 }),
       full_name: text({ min: 1, max: 200, trim: true }),
-      role: oneOf(roles),
+      role: oneOf(roles, { name: "Role" }),
       subdomain,
       department_id: optional(nullable(id())),
     },
@@ -44,6 +49,7 @@ export const accountsContract = {
       "Verifies an e-mail address by the token from the mail. The registration's password is void unless it is given, or the call comes from where the registration came from.",
     audits: "user.verify_email",
     access: anyone,
+    refuses: { 400: ["invalid_token"] },
     query: { token: text({ max: 200 }) },
     bodyOptional: true,
     body: {
@@ -74,6 +80,7 @@ export const accountsContract = {
     summary: "Completes a password reset by the token from the mail; every session of the user ends.",
     audits: "user.reset_password",
     access: anyone,
+    refuses: { 400: ["invalid_token"] },
     body: { token: text({ max: 200 }), new_password: secretText({ min: 8, max: 128 }) },
     result: detail,
   },

@@ -11,7 +11,13 @@ import { pageOf, paging, searching, sorting } from "../shared/wire.ts";
 
 export const userSorts = ["id", "email", "full_name", "role", "is_active", "created_at"] as const;
 
-const head = { id: integer(), email: text(), full_name: text(), role: oneOf(roles), tenant_id: integer() };
+const head = {
+  id: integer(),
+  email: text(),
+  full_name: text(),
+  role: oneOf(roles, { name: "Role" }),
+  tenant_id: integer(),
+};
 const tail = {
   can_see_all_patients: flag(),
   is_active: flag(),
@@ -33,6 +39,8 @@ export const profileShape = object(
 );
 export type Profile = ValueOf<typeof profileShape>;
 
+/** What protects oneself and the last of one's kind. */
+const withdrawing = ["own_account", "last_admin", "last_superadmin"] as const;
 const oneUser = { path: { user_id: pathId() }, result: userShape };
 const administrators = allow("superadmin", "admin");
 
@@ -46,7 +54,7 @@ export const usersContract = {
       tenant_id: optional(nullable(id())),
       ...paging,
       ...searching,
-      role: optional(nullable(oneOf(roles))),
+      role: optional(nullable(oneOf(roles, { name: "Role" }))),
       is_active: optional(nullable(flag())),
       ...sorting(userSorts, "id", "asc"),
     },
@@ -56,12 +64,13 @@ export const usersContract = {
     summary: "Creates a user who can sign in at once.",
     audits: "user.create",
     access: administrators,
+    refuses: { 403: ["role_too_high"], 409: ["email_taken"] },
     weight: weights.hash,
     body: {
       email: email(),
       password: secretText({ min: 8, max: 128 }),
       full_name: text({ min: 1, max: 200, trim: true }),
-      role: oneOf(roles),
+      role: oneOf(roles, { name: "Role" }),
       tenant_id: optional(nullable(id())),
       department_id: optional(nullable(id())),
       can_see_all_patients: withDefault(flag(), false),
@@ -72,26 +81,30 @@ export const usersContract = {
     summary: "Deletes a user: hidden at once, purged after the retention.",
     audits: "user.delete",
     access: administrators,
+    refuses: { 403: ["role_too_high"], 409: withdrawing },
     path: { user_id: pathId() },
   },
   "users.block": {
     summary: "Blocks a user; every token of theirs is refused from the next request on.",
     audits: "user.block",
     access: administrators,
+    refuses: { 403: ["role_too_high"], 409: withdrawing },
     ...oneUser,
   },
   "users.unblock": {
     summary: "Unblocks or approves a user and forgets failed sign-ins.",
     audits: "user.unblock",
     access: administrators,
+    refuses: { 403: ["role_too_high"] },
     ...oneUser,
   },
   "users.set_role": {
     summary: "Gives a user another role; their present tokens end.",
     audits: "user.set_role",
     access: administrators,
+    refuses: { 403: ["role_too_high"], 409: withdrawing },
     ...oneUser,
-    body: { role: oneOf(roles) },
+    body: { role: oneOf(roles, { name: "Role" }) },
   },
   "users.me": {
     summary: "The signed-in user's own profile.",
@@ -103,6 +116,7 @@ export const usersContract = {
     summary: "Brings a deleted user back (operators, from the REPL).",
     audits: "user.restore",
     access: allow("superadmin"),
+    refuses: { 409: ["email_taken", "not_deleted"] },
     ...oneUser,
   },
   "users.bootstrap": {
@@ -114,7 +128,7 @@ export const usersContract = {
       email: email(),
       password: secretText({ min: 8, max: 128 }),
       full_name: text({ min: 1, max: 200, trim: true }),
-      role: oneOf(roles),
+      role: oneOf(roles, { name: "Role" }),
       department_id: optional(nullable(id())),
       can_see_all_patients: withDefault(flag(), false),
       instead_of: withDefault(listOf(secretText({ max: 128 }), { max: 3 }), []),
