@@ -19,7 +19,7 @@ const givenType = optional(
   ),
 );
 /** Any text is looked up as it is: what is no id is not there. */
-const givenId = text({ max: 64 });
+const givenId = text({ max: 64, description: "As `create`, `list` or `download-ticket` answered it." });
 
 const downloading = ["download_unavailable"] as const;
 const jobBegun = { job_id: text(), backup_id: text(), type, status: oneOf(jobStatuses) };
@@ -79,6 +79,7 @@ export const backupsContract = {
     access: administrators,
     refuses: { 403: ["full_backup"], 409: ["backup_job_running", "too_many_backups"] },
     weight: weights.heavy,
+    example: { type: "tenant" },
     body: { type: givenType },
     result: object(jobBegun, { name: "BackupBegun" }),
   },
@@ -96,7 +97,9 @@ export const backupsContract = {
     refuses: { 409: ["backup_type_differs"], 503: downloading },
     weight: weights.outbound,
     path: { backup_id: givenId },
-    query: { type: optional(emptyIsNull(type)) },
+    query: {
+      type: optional(emptyIsNull(oneOf(types, { description: "What the backup has to be (else 409)." }))),
+    },
     result: downloadShape,
     download: true,
   },
@@ -134,6 +137,7 @@ export const backupsContract = {
       503: ["plan_unfinished", ...failureCodes.filter((code) => failureOf(code).passing)],
     },
     weight: weights.heavy,
+    example: { backup_id: "0192d3a0-0000-7000-8000-000000000000", confirm: false },
     body: {
       backup_id: givenId,
       type: optional(nullable(type)),

@@ -76,14 +76,21 @@ const birthDate = custom(
   dateOrTime({ dateOnly: true, description: "A date, not in the future." }),
   (moment) => birthDateFault(moment, new Date().toISOString()),
 );
+const phone = text({
+  max: 40,
+  trim: true,
+  description: "3 to 20 digits; spaces, dots, slashes, dashes and brackets between them.",
+  example: "+49 30 901820",
+  schema: { pattern: "^\\+?(?:[ ()./-]*\\d){3,20}[ ()./-]*$" },
+});
 const ofBoth = {
   department_id: optional(nullable(id())),
   birth_date: optional(nullable(birthDate)),
-  phone: optional(nullable(custom(text({ max: 40, trim: true }), phoneFault))),
+  phone: optional(nullable(custom(phone, phoneFault))),
   notes: optional(nullable(text({ max: longTextMax }))),
 };
 const unreadableKeys = ["keys_unreadable"] as const;
-const onePatient = { patient_id: pathId() };
+const onePatient = { patient_id: pathId({ description: "The patient's id.", example: 1 }) };
 
 export const patientsContract = {
   "patients.list": {
@@ -104,6 +111,12 @@ export const patientsContract = {
       403: ["no_department", "foreign_department"],
       409: ["record_number_taken"],
       503: unreadableKeys,
+    },
+    example: {
+      record_number: "A-1024",
+      full_name: "Grace Hopper",
+      birth_date: "1906-12-09",
+      phone: "+49 30 901820",
     },
     body: { record_number: recordNumber, full_name: fullName, ...ofBoth },
     result: patientShape,
@@ -126,6 +139,7 @@ export const patientsContract = {
       503: ["sealed_field_unreadable", ...unreadableKeys],
     },
     path: onePatient,
+    example: { version: 1, notes: "Allergic to penicillin." },
     body: {
       version: integer({ min: 1, max: idMax }),
       record_number: optional(recordNumber),
@@ -163,6 +177,7 @@ export const patientsContract = {
     access: signedIn,
     refuses: { 503: unreadableKeys },
     path: onePatient,
+    example: { kind: "visit", body: "First visit." },
     body: { kind: text({ min: 1, max: 50, trim: true }), body: text({ min: 1, max: longTextMax }) },
     result: recordShape,
   },

@@ -23,8 +23,20 @@ export type Tenant = ValueOf<typeof tenantShape>;
 
 const name = text({ min: 1, max: 200, trim: true });
 const settings = custom(dictionary({ maxBytes: 65_536, maxDepth: 8 }), settingsFault);
-const subdomain = custom(text({ min: 1, max: 200, trim: true }), subdomainFault);
-const oneTenant = { path: { tenant_id: pathId() }, result: tenantShape };
+const subdomain = custom(
+  text({
+    min: 1,
+    max: 200,
+    trim: true,
+    description: "Kept in lower case; some words are reserved.",
+    schema: { minLength: 3, maxLength: 63, pattern: "^[A-Za-z0-9][A-Za-z0-9-]{1,61}[A-Za-z0-9]$" },
+  }),
+  subdomainFault,
+);
+const oneTenant = {
+  path: { tenant_id: pathId({ description: "The tenant's id.", example: 1 }) },
+  result: tenantShape,
+};
 
 export const tenantsContract = {
   "tenants.list": {
@@ -39,6 +51,7 @@ export const tenantsContract = {
     audits: "tenant.create",
     access: allow("superadmin"),
     refuses: { 409: ["subdomain_taken", "single_tenant"] },
+    example: { name: "North Clinic", subdomain: "north", settings: { registration: "approval" } },
     body: { name, subdomain, settings: withDefault(settings, {}) },
     result: tenantShape,
   },
@@ -53,6 +66,7 @@ export const tenantsContract = {
     audits: "tenant.update",
     access: allow("superadmin", "admin"),
     refuses: { 403: ["superadmin_only"], 409: ["platform_tenant"] },
+    example: { name: "North Clinic and Pharmacy" },
     ...oneTenant,
     body: { name: optional(name), settings: optional(settings), is_active: optional(flag()) },
   },
@@ -61,7 +75,7 @@ export const tenantsContract = {
     audits: "tenant.delete",
     access: allow("superadmin"),
     refuses: { 409: ["platform_tenant"] },
-    path: { tenant_id: pathId() },
+    path: { tenant_id: pathId({ description: "The tenant's id.", example: 1 }) },
   },
   "tenants.restore": {
     summary: "Brings a deleted tenant back (operators, from the REPL).",

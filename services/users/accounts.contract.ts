@@ -29,6 +29,13 @@ export const accountsContract = {
     summary: "Registers a user with a tenant; the e-mail address has to be verified before signing in.",
     audits: "user.register",
     access: anyone,
+    example: {
+      email: "ada@demo.example",
+      password: "a long and quiet evening",
+      full_name: "Ada Lovelace",
+      role: "nurse",
+      subdomain: "demo",
+    },
     refuses: {
       403: ["role_not_registrable", "registration_closed"],
       404: ["not_found"],
@@ -50,8 +57,9 @@ export const accountsContract = {
     audits: "user.verify_email",
     access: anyone,
     refuses: { 400: ["invalid_token"] },
-    query: { token: text({ max: 200 }) },
+    query: { token: text({ max: 200, description: "From the mail's link." }) },
     bodyOptional: true,
+    example: { password: "a long and quiet evening" },
     body: {
       password: optional(secretText({ max: 1024, description: "The password of the registration." })),
       new_password: optional(
@@ -65,6 +73,7 @@ export const accountsContract = {
     audits: "user.resend_verification",
     access: anyone,
     body: { email: email(), subdomain },
+    example: { email: "doctor@demo.example", subdomain: "demo" },
     header: deviceHint,
     result: verification,
   },
@@ -73,6 +82,7 @@ export const accountsContract = {
     audits: "user.request_reset",
     access: anyone,
     body: { email: email(), subdomain },
+    example: { email: "doctor@demo.example", subdomain: "demo" },
     header: deviceHint,
     result: detail,
   },
@@ -81,6 +91,7 @@ export const accountsContract = {
     audits: "user.reset_password",
     access: anyone,
     refuses: { 400: ["invalid_token"] },
+    example: { token: "the token from the mail", new_password: "another quiet evening" },
     body: { token: text({ max: 200 }), new_password: secretText({ min: 8, max: 128 }) },
     result: detail,
   },

@@ -7,7 +7,7 @@ import { object, timestamp } from "../shared/params/results.ts";
 import { email, flag, id, integer, listOf, oneOf, pathId, secretText, text } from "../shared/params/rules.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { roles } from "../shared/roles.ts";
-import { pageOf, paging, searching, sorting } from "../shared/wire.ts";
+import { ofTenant, pageOf, paging, searching, sorting } from "../shared/wire.ts";
 
 export const userSorts = ["id", "email", "full_name", "role", "is_active", "created_at"] as const;
 
@@ -41,7 +41,10 @@ export type Profile = ValueOf<typeof profileShape>;
 
 /** What protects oneself and the last of one's kind. */
 const withdrawing = ["own_account", "last_admin", "last_superadmin"] as const;
-const oneUser = { path: { user_id: pathId() }, result: userShape };
+const oneUser = {
+  path: { user_id: pathId({ description: "The user's id.", example: 1 }) },
+  result: userShape,
+};
 const administrators = allow("superadmin", "admin");
 
 export const usersContract = {
@@ -51,11 +54,13 @@ export const usersContract = {
     access: allow("superadmin", "admin", "head_doctor"),
     weight: weights.list,
     query: {
-      tenant_id: optional(nullable(id())),
+      ...ofTenant,
       ...paging,
       ...searching,
-      role: optional(nullable(oneOf(roles, { name: "Role" }))),
-      is_active: optional(nullable(flag())),
+      role: optional(nullable(oneOf(roles, { name: "Role", description: "Only users of this role." }))),
+      is_active: optional(
+        nullable(flag({ description: "Only users who may sign in, or who are blocked or wait." })),
+      ),
       ...sorting(userSorts, "id", "asc"),
     },
     result: pageOf("UserPage", userShape),
@@ -65,6 +70,13 @@ export const usersContract = {
     audits: "user.create",
     access: administrators,
     refuses: { 403: ["role_too_high"], 409: ["email_taken"] },
+    example: {
+      email: "grace@clinic.example",
+      password: "a long and quiet evening",
+      full_name: "Grace Hopper",
+      role: "doctor",
+      can_see_all_patients: false,
+    },
     weight: weights.hash,
     body: {
       email: email(),
@@ -82,7 +94,7 @@ export const usersContract = {
     audits: "user.delete",
     access: administrators,
     refuses: { 403: ["role_too_high"], 409: withdrawing },
-    path: { user_id: pathId() },
+    path: { user_id: pathId({ description: "The user's id.", example: 1 }) },
   },
   "users.block": {
     summary: "Blocks a user; every token of theirs is refused from the next request on.",
@@ -105,6 +117,7 @@ export const usersContract = {
     refuses: { 403: ["role_too_high"], 409: withdrawing },
     ...oneUser,
     body: { role: oneOf(roles, { name: "Role" }) },
+    example: { role: "head_doctor" },
   },
   "users.me": {
     summary: "The signed-in user's own profile.",

@@ -45,7 +45,7 @@ const testShape = object({ delivered: flag(), ...attemptFields }, { name: "Webho
 export type TestResult = ValueOf<typeof testShape>;
 
 const administrators = allow("superadmin", "admin");
-const path = { webhook_id: pathId() };
+const path = { webhook_id: pathId({ description: "The webhook's id.", example: 1 }) };
 
 export const deliveriesContract = {
   "webhooks.test": {
@@ -65,8 +65,12 @@ export const deliveriesContract = {
     path,
     query: {
       ...paging,
-      state: optional(emptyIsNull(oneOf(deliveryStates))),
-      kind: optional(emptyIsNull(oneOf(eventKinds, { name: "EventKind" }))),
+      state: optional(emptyIsNull(oneOf(deliveryStates, { description: "Only deliveries of this state." }))),
+      kind: optional(
+        emptyIsNull(
+          oneOf(eventKinds, { name: "EventKind", description: "Only deliveries of events of this kind." }),
+        ),
+      ),
       ...sorting(deliverySorts, "event_id", "desc"),
     },
     result: pageOf("DeliveryPage", deliveryShape),
@@ -77,7 +81,7 @@ export const deliveriesContract = {
     access: administrators,
     refuses: { 409: ["webhook_inactive"] },
     weight: weights.outbound,
-    path: { ...path, delivery_id: text({ max: 200 }) },
+    path: { ...path, delivery_id: text({ max: 200, description: "The `webhook-id` of the delivery." }) },
     result: deliveryShape,
   },
   "webhooks.recover": {
@@ -88,6 +92,7 @@ export const deliveriesContract = {
     refuses: { 409: ["webhook_inactive"] },
     weight: weights.heavy,
     path,
+    example: { since: "2026-01-31T12:00:00Z" },
     body: { since: dateOrTime() },
     result: object({ webhook_id: integer(), since: timestamp() }, { name: "Recovery" }),
   },

@@ -59,7 +59,7 @@ const secret = optional(
 );
 
 const administrators = allow("superadmin", "admin");
-const path = { webhook_id: pathId() };
+const path = { webhook_id: pathId({ description: "The webhook's id.", example: 1 }) };
 
 export const webhooksContract = {
   "webhooks.list": {
@@ -75,6 +75,7 @@ export const webhooksContract = {
     access: administrators,
     refuses: { 409: ["too_many_webhooks"], 503: ["keys_unreadable"] },
     weight: weights.outbound,
+    example: { url: "https://receiver.example/records", events: ["user.created", "payment.succeeded"] },
     body: { url: address, events, secret },
     result: registeredShape,
   },
@@ -86,6 +87,7 @@ export const webhooksContract = {
     refuses: { 503: ["sealed_field_unreadable", "keys_unreadable"] },
     weight: weights.outbound,
     path,
+    example: { is_active: true },
     body: { url: optional(address), events: optional(events), is_active: optional(flag()), secret },
     result: webhookShape,
   },

@@ -5,6 +5,9 @@ import { describe, expect, it } from "@jest/globals";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { openApiDocument } from "../../services/api-gateway/openapi.ts";
 import type { ActionContract } from "../../services/shared/bus.ts";
+import { compileParams } from "../../services/shared/params/compile.ts";
+import { resultFaults } from "../../services/shared/params/result-faults.ts";
+import { object } from "../../services/shared/params/results.ts";
 import { eventKinds } from "../../services/shared/event-kinds.ts";
 import { contractOf, contracts, type Route, routes } from "../../services/api-gateway/routes.ts";
 import { version } from "../../services/shared/version.ts";
@@ -20,6 +23,8 @@ interface Schema {
   required?: string[];
   default?: unknown;
   enum?: unknown[];
+  pattern?: string;
+  maxLength?: number;
 }
 interface Operation {
   operationId: string;
@@ -27,7 +32,7 @@ interface Operation {
   summary: string;
   description: string;
   security: object[];
-  parameters?: { name: string; in: string; required: boolean; schema: Schema }[];
+  parameters?: { name: string; in: string; required: boolean; schema: Schema; description?: string }[];
   requestBody?: { required: boolean; content: { "application/json": { schema: Schema; example?: unknown } } };
   responses: Record<string, { $ref?: string; content?: { "application/json": { schema: Schema } } }>;
 }
@@ -60,7 +65,7 @@ const bodyOf = (operation: Operation): Schema =>
 function codesOf(operation: Operation, status: number): unknown[] | undefined {
   const answer = operation.responses[status];
   const shared = document.components.responses?.[answer?.$ref?.split("/").at(-1) ?? ""];
-  const told = (shared ?? answer) as Operation["responses"][string] | undefined;
+  const told: Operation["responses"][string] | undefined = shared ?? answer;
   const schema = resolved(told?.content?.["application/json"]?.schema ?? {});
   return schema.properties?.code?.enum;
 }
@@ -240,6 +245,66 @@ describe("the codes of", () => {
     // The one word of 405, which no operation answers.
     const unstated = thrown.filter((each) => !stated.has(each.split(": ")[1]));
     expect(unstated.filter((each) => !each.endsWith(": method_not_allowed"))).toEqual([]);
+  });
+});
+
+describe("what a reader needs", () => {
+  it("every parameter has a description", () => {
+    const bare = operations.flatMap(({ operationId, parameters = [] }) =>
+      parameters
+        .filter(({ description = "" }) => description.length < 5)
+        .map(({ name }) => `${operationId} ${name}`),
+    );
+    expect(bare).toEqual([]);
+  });
+
+  it.each(
+    routes
+      .filter((route) => contractOf(route).body !== undefined)
+      .map((route) => [route.action, route] as const),
+  )("%s: its body has an example that the contract takes", (_name, route) => {
+    const operation = operationOf(route.method, route.path);
+    const example = operation.requestBody?.content["application/json"].example;
+    expect(example).toEqual(expect.any(Object));
+    const { body, rawBody } = contractOf(route);
+    // Of what is signed the gateway reads nothing, so its fields are a result's.
+    if (rawBody !== undefined) return expect(resultFaults(object(rawBody.fields), example)).toEqual([]);
+    const checked = compileParams({ body: body ?? {} })({ ...(example as object) });
+    expect(checked).not.toHaveProperty("failures");
+  });
+
+  it("bounds and patterns are those that are checked", () => {
+    const parameter = (path: string, name: string) =>
+      operationOf("GET", path).parameters?.find((each) => each.name === name)?.schema;
+    const field = (method: string, path: string, name: string) =>
+      bodyOf(operationOf(method, path)).properties?.[name];
+    expect(parameter("/api/admin/users", "page")).toMatchObject({ minimum: 1, maximum: 100_001, default: 1 });
+    expect(parameter("/api/admin/users", "limit")).toMatchObject({ minimum: 1, maximum: 200, default: 50 });
+    const samples: [Schema | undefined, string[], string[]][] = [
+      [
+        field("POST", "/api/admin/tenants", "subdomain"),
+        ["abc", "A-1", "x".repeat(63)],
+        ["ab", "-ab", "a_b", "x".repeat(64)],
+      ],
+      [field("POST", "/api/patients", "phone"), ["+49 30 1234", "(030) 12/34"], ["call me", "+", "1+2"]],
+      [
+        parameter("/api/admin/audit", "action"),
+        ["user.block", "user.*", "auth.login"],
+        ["*", "user.", "User.x", "a b"],
+      ],
+      [
+        field("POST", "/api/admin/encryption/rotate", "new_key"),
+        ["ab".repeat(32), `${"A".repeat(43)}=`, "_".repeat(43)],
+        ["short", "g".repeat(64), "A".repeat(45)],
+      ],
+    ];
+    for (const [schema, good, bad] of samples) {
+      const pattern = new RegExp(schema?.pattern ?? "none", "u");
+      expect(good.filter((each) => !pattern.test(each))).toEqual([]);
+      expect(
+        bad.filter((each) => pattern.test(each) && each.length <= (schema?.maxLength ?? Infinity)),
+      ).toEqual([]);
+    }
   });
 });
 
