@@ -1,22 +1,23 @@
-// How operations can answer other than by success: by rule, from what the contract says, so that a new route is
-// described without anybody thinking of it.
+// How operations can answer, as OpenAPI writes it. Which refusals there are stands in refusals-of.ts.
 import type { ActionContract } from "../shared/bus.ts";
 import { type Lift, toJsonSchema } from "../shared/params/json-schema.ts";
 import { object } from "../shared/params/results.ts";
-import { listOf, text } from "../shared/params/rules.ts";
-import type { AnyRule } from "../shared/params/types.ts";
-import type { ActionName, Route } from "./routes.ts";
+import { listOf, oneOf, text } from "../shared/params/rules.ts";
+import { type ErrorStatus, errorStatuses, refusalsOf, usualCodes } from "./refusals-of.ts";
+import type { Route } from "./routes.ts";
 
-export type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 413 | 422 | 429 | 503;
-
-/** What every error but 422 is answered with. */
-export const errorShape = object(
-  {
-    detail: text({ description: "A sentence for people." }),
-    code: text({ description: "A word for programs; it stays the same when sentences change." }),
-  },
-  { name: "Error" },
-);
+/** What every error but 422 is answered with. @param codes what `code` may be; none: any word */
+export function errorShape(codes: readonly string[], name: string) {
+  const description = "A word for programs; it stays the same when sentences change.";
+  const [first, ...rest] = codes;
+  return object(
+    {
+      detail: text({ description: "A sentence for people." }),
+      code: first === undefined ? text({ description }) : oneOf([first, ...rest], { description }),
+    },
+    { name },
+  );
+}
 
 const faultShape = object(
   {
@@ -32,79 +33,35 @@ export const validationErrorShape = object({ detail: listOf(faultShape) }, { nam
 interface Answer {
   name: string;
   description: string;
-  shape: AnyRule;
   header?: "WWW-Authenticate" | "Retry-After";
 }
 
-const answers: Record<ErrorStatus, Answer> = {
-  400: { name: "BadRequest", description: "What the request names cannot be used.", shape: errorShape },
+const answers: Readonly<Record<ErrorStatus, Answer>> = {
+  400: { name: "BadRequest", description: "What the request names cannot be used, or it is no valid HTTP." },
   401: {
     name: "Unauthorized",
     description: "No valid token, or a wrong sign-in.",
-    shape: errorShape,
     header: "WWW-Authenticate",
   },
-  403: { name: "Forbidden", description: "The caller may not do this.", shape: errorShape },
-  404: { name: "NotFound", description: "It does not exist, or is another tenant's.", shape: errorShape },
-  409: { name: "Conflict", description: "The present state does not allow it.", shape: errorShape },
+  403: { name: "Forbidden", description: "The caller may not do this." },
+  404: { name: "NotFound", description: "It does not exist, or is another tenant's." },
+  408: { name: "RequestTimeout", description: "Headers and body did not come within their time." },
+  409: { name: "Conflict", description: "The present state does not allow it." },
   413: {
     name: "BodyTooLarge",
     description:
       "The body is larger than 1 MB, a notification of a provider than 256 kB, any other body without a token than 16 kB.",
-    shape: errorShape,
   },
-  422: { name: "Unprocessable", description: "All faults of the parameters.", shape: validationErrorShape },
-  429: {
-    name: "TooManyRequests",
-    description: "Too many requests.",
-    shape: errorShape,
-    header: "Retry-After",
-  },
+  415: { name: "UnsupportedEncoding", description: "The body has a Content-Encoding." },
+  422: { name: "Unprocessable", description: "All faults of the parameters." },
+  429: { name: "TooManyRequests", description: "Too many requests.", header: "Retry-After" },
+  431: { name: "HeadersTooLarge", description: "The headers are larger than 16 kB, or more than 100." },
   503: {
     name: "Unavailable",
     description: "Something needed is away for the moment.",
-    shape: errorShape,
     header: "Retry-After",
   },
 };
-
-/** What actions open to anyone, or to all who are signed in, decide for themselves; of the others the rules below know enough. */
-const decidedByAction: Partial<Record<ActionName, readonly ErrorStatus[]>> = {
-  "auth.login": [401, 403],
-  "backups.download": [409],
-  "backups.restore": [404],
-  "backups.use_ticket": [404],
-  "accounts.register": [403, 404, 409],
-  "accounts.verify_email": [400],
-  "accounts.reset_password": [400],
-  "departments.list_public": [404],
-  "messenger.link": [400, 409],
-  "messenger.subscribe": [403, 409],
-  "messenger.take_update": [400, 403, 404],
-  "payments.take_card": [400, 409, 422],
-  "payments.take_wallet": [400, 409],
-  "patients.create": [403, 409],
-  "patients.update": [403, 409],
-};
-
-/** @returns ascending, each once */
-export function errorStatusesOf({ action, method }: Route, contract: ActionContract): ErrorStatus[] {
-  const { access, path = {}, query = {}, header = {}, body, rawBody } = contract;
-  const byRole = access.who === "roles";
-  const takesParameters = [path, query, header, body ?? {}].some((place) => Object.keys(place).length > 0);
-  const rules: [ErrorStatus, boolean][] = [
-    [401, access.who !== "public"],
-    [403, byRole],
-    [404, Object.keys(path).length > 0],
-    [409, byRole && method !== "GET"],
-    [413, body !== undefined],
-    [422, takesParameters && rawBody === undefined],
-    [429, true],
-    [503, true],
-  ];
-  const ruled = rules.filter(([, applies]) => applies).map(([status]) => status);
-  return [...new Set([...ruled, ...(decidedByAction[action] ?? [])])].sort((a, b) => a - b);
-}
 
 /** A file, of which nothing is said but that it is one. */
 export const fileAnswer = {
@@ -113,11 +70,30 @@ export const fileAnswer = {
   content: { "application/zstd": { schema: { type: "string", format: "binary" } } },
 };
 
-export function answerReference(status: ErrorStatus): object {
-  return { $ref: `#/components/responses/${answers[status].name}` };
+const requestIdReference = { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } };
+
+function errorAnswer(status: ErrorStatus, codes: readonly string[], schemaName: string, lift: Lift): object {
+  const { description, header } = answers[status];
+  const shape = status === 422 ? validationErrorShape : errorShape(codes, schemaName);
+  const own = header === undefined ? {} : { [header]: { $ref: `#/components/headers/${header}` } };
+  const headers = { ...requestIdReference, ...own };
+  return { description, headers, content: { "application/json": { schema: toJsonSchema(shape, lift) } } };
 }
 
-const requestIdReference = { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } };
+/** By status; what an operation answers like most others is a component. @param operationName "UsersCreate" */
+export function errorAnswers(
+  route: Route,
+  contract: ActionContract,
+  operationName: string,
+  lift: Lift,
+): [ErrorStatus, object][] {
+  return [...refusalsOf(route, contract)].map(([status, codes]) => {
+    const { name } = answers[status];
+    if (codes.join() === (usualCodes[status] ?? []).join())
+      return [status, { $ref: `#/components/responses/${name}` }];
+    return [status, errorAnswer(status, codes, `${operationName}${name}`, lift)];
+  });
+}
 
 export function successAnswer(status: number, { result, answerHeaders }: ActionContract, lift: Lift): object {
   const own = Object.entries(answerHeaders ?? {}).map(([name, shape]) => {
@@ -136,11 +112,10 @@ export function successAnswer(status: number, { result, answerHeaders }: ActionC
 
 /** The components that the references of this file point to. */
 export function answerComponents(lift: Lift): { responses: object; headers: object } {
-  const responses = Object.values(answers).map(({ name, description, shape, header }) => {
-    const own = header === undefined ? {} : { [header]: { $ref: `#/components/headers/${header}` } };
-    const headers = { ...requestIdReference, ...own };
-    const content = { "application/json": { schema: toJsonSchema(shape, lift) } };
-    return [name, { description, headers, content }] as const;
+  const shared = errorStatuses.filter((status) => status === 422 || status in usualCodes);
+  const responses = shared.map((status) => {
+    const { name } = answers[status];
+    return [name, errorAnswer(status, usualCodes[status] ?? [], `${name}Error`, lift)] as const;
   });
   return { responses: Object.fromEntries(responses), headers: commonHeaders };
 }

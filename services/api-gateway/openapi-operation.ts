@@ -3,18 +3,21 @@ import type { Access } from "../shared/access.ts";
 import type { ActionContract } from "../shared/bus.ts";
 import type { Lift } from "../shared/params/json-schema.ts";
 import { parametersAndBody } from "../shared/params/openapi.ts";
-import { answerReference, errorStatusesOf, fileAnswer, successAnswer } from "./openapi-answers.ts";
+import { errorAnswers, fileAnswer, successAnswer } from "./openapi-answers.ts";
+import { nameOfOperation } from "./refusals-of.ts";
 import { contractOf, type Route } from "./routes.ts";
 
 /** @param signIn the example body of the one operation that everybody tries first */
 export function operationOf(route: Route, operationId: string, lift: Lift, signIn: object): object {
   const contract = contractOf(route);
   const { access, summary } = contract;
+  const name = nameOfOperation(route.action);
   const { parameters, requestBody } = parametersAndBody(
     { ...contract, body: contract.rawBody?.fields ?? contract.body },
     lift,
+    `${name}Request`,
   );
-  const errors = errorStatusesOf(route, contract).map((status) => [status, answerReference(status)] as const);
+  const errors = errorAnswers(route, contract, name, lift);
   const success = contract.download === true ? fileAnswer : successAnswer(route.status, contract, lift);
   return {
     operationId,
@@ -50,8 +53,14 @@ function inWords(words: readonly string[]): string {
 type Body = NonNullable<ReturnType<typeof parametersAndBody>["requestBody"]>;
 
 /** A body is asked for even where all its fields may be absent, unless the contract says that it may be left out. */
-function bodyOf({ action }: Route, { bodyOptional }: ActionContract, body: Body, signIn: object): object {
-  const example = action === "auth.login" ? { example: signIn } : {};
+function bodyOf(
+  { action }: Route,
+  { bodyOptional, example: own }: ActionContract,
+  body: Body,
+  signIn: object,
+): object {
+  const given = action === "auth.login" ? signIn : own;
+  const example = given === undefined ? {} : { example: given };
   return {
     required: bodyOptional !== true,
     content: { "application/json": { ...body.content["application/json"], ...example } },

@@ -5,6 +5,7 @@ import { publishedDemoPassword } from "../shared/settings/accounts.ts";
 import { version } from "../shared/version.ts";
 import { operationOf } from "./openapi-operation.ts";
 import { answerComponents } from "./openapi-answers.ts";
+import { openApiWebhooks } from "./openapi-webhooks.ts";
 import { contractOf, type Method, type Route } from "./routes.ts";
 
 export interface DocumentFacts {
@@ -26,6 +27,11 @@ tenant is answered like what does not exist: 404.
 **Errors** are \`{detail, code}\`: a sentence for people and a word for programs. Parameters that do not hold are
 answered with 422 and a list of all their faults, in the words of FastAPI and Pydantic.
 
+**Statuses that no operation lists**: 405 with \`Allow\` where a path has other methods; a method that has no path of its own
+is 404. \`HEAD\` is answered wherever \`GET\` is, but for files.
+
+**Events** are told to webhooks; their messages stand under *webhooks* of this document.
+
 **Lists** are \`{items, total, page, limit, pages}\`, from page 1, at most 200 items a page.
 
 **Every answer** carries \`X-Request-Id\`, the name under which logs and the audit log know the call. Points in time are
@@ -44,6 +50,7 @@ export function openApiDocument(routes: readonly Route[], facts: DocumentFacts):
     paths[route.path] = { ...paths[route.path], [verb]: operation };
   }
   const { responses, headers } = answerComponents(schemas.lift);
+  const webhooks = openApiWebhooks(schemas.lift);
   return {
     openapi: "3.1.1",
     info: {
@@ -55,6 +62,7 @@ export function openApiDocument(routes: readonly Route[], facts: DocumentFacts):
     servers: serversOf(facts),
     tags: tagsOf(routes),
     paths,
+    webhooks,
     components: {
       securitySchemes: {
         bearerAuth: {
@@ -93,7 +101,7 @@ function tagsOf(routes: readonly Route[]): object[] {
   const isOpen = (route: Route) => contractOf(route).access.who === "public";
   const first = routes.filter(isOpen).map(({ group }) => group);
   const names = new Set([...first, ...routes.map(({ group }) => group)]);
-  return [...names].map((name) => ({ name }));
+  return [...names, "Events"].map((name) => ({ name }));
 }
 
 function signInExample({ demoSignIn }: DocumentFacts): object {

@@ -6,7 +6,7 @@ import { custom, nullable, optional } from "../shared/params/modifiers.ts";
 import { json, object, timestamp } from "../shared/params/results.ts";
 import { dateOrTime, flag, id, integer, listOf, oneOf, text } from "../shared/params/rules.ts";
 import type { ValueOf } from "../shared/params/types.ts";
-import { pageOf, paging, sorting } from "../shared/wire.ts";
+import { ofTenant, pageOf, paging, sorting } from "../shared/wire.ts";
 import { actionFilterFault } from "./action-filter.rules.ts";
 import { faults } from "./faults.rules.ts";
 
@@ -75,6 +75,14 @@ const checkpointPageShape = object(
 );
 export type CheckpointPage = ValueOf<typeof checkpointPageShape>;
 
+const actionFilter = text({
+  max: 100,
+  trim: true,
+  description: "One action, or all of a resource.",
+  example: "user.*",
+  schema: { pattern: "^[a-z_]+\\.(?:[a-z_]+|\\*)$" },
+});
+
 export const auditContract = {
   "audit.list": {
     summary:
@@ -83,11 +91,13 @@ export const auditContract = {
     access: allow("superadmin", "admin"),
     weight: weights.list,
     query: {
-      tenant_id: optional(nullable(id())),
-      action: optional(nullable(custom(text({ max: 100, trim: true }), actionFilterFault))),
-      user_id: optional(nullable(id())),
-      from_date: optional(nullable(dateOrTime())),
-      to_date: optional(nullable(dateOrTime())),
+      ...ofTenant,
+      action: optional(nullable(custom(actionFilter, actionFilterFault))),
+      user_id: optional(nullable(id({ description: "Only what this user did." }))),
+      from_date: optional(
+        nullable(dateOrTime({ description: "From this moment, or the beginning of this day." })),
+      ),
+      to_date: optional(nullable(dateOrTime({ description: "Up to this moment, or the end of this day." }))),
       ...paging,
       ...sorting(auditSorts, "created_at", "desc"),
     },
@@ -98,8 +108,9 @@ export const auditContract = {
       "Recomputes the hash chain of a tenant from its first entry to its head, goes on behind what is wrong, and compares it with the signed checkpoints.",
     audits: "audit.verify",
     access: allow("superadmin", "admin"),
+    refuses: { 503: ["verification_unfinished"] },
     weight: weights.heavy,
-    query: { tenant_id: optional(nullable(id())) },
+    query: { ...ofTenant },
     result: object(
       {
         ok: flag(),
@@ -120,9 +131,9 @@ export const auditContract = {
     access: allow("superadmin", "admin"),
     weight: weights.survey,
     query: {
-      tenant_id: optional(nullable(id())),
+      ...ofTenant,
       after_seq: integer({ min: 0, default: 0, description: "The last number of the page before" }),
-      limit: integer({ min: 1, max: 1_000, default: 1_000 }),
+      limit: integer({ min: 1, max: 1_000, default: 1_000, description: "How many entries." }),
     },
     result: object(
       {
@@ -139,9 +150,9 @@ export const auditContract = {
     access: allow("superadmin", "admin"),
     weight: weights.list,
     query: {
-      tenant_id: optional(nullable(id())),
+      ...ofTenant,
       before: optional(nullable(integer({ min: 1, description: "The `next_before` of the page before" }))),
-      limit: integer({ min: 1, max: 100, default: 20 }),
+      limit: integer({ min: 1, max: 100, default: 20, description: "How many checkpoints." }),
     },
     result: checkpointPageShape,
   },

@@ -10,7 +10,7 @@ import { roles } from "../shared/roles.ts";
 const holder = object({
   user_id: integer(),
   tenant_id: integer(),
-  role: oneOf(roles),
+  role: oneOf(roles, { name: "Role" }),
   department_id: nullable(integer()),
   can_see_all_patients: flag(),
   frozen: flag({ description: "The tenant is being restored" }),
@@ -22,6 +22,10 @@ export const authContract = {
     summary: "Signs in with e-mail, password and tenant subdomain.",
     audits: "auth.login",
     access: anyone,
+    refuses: {
+      401: ["invalid_credentials"],
+      403: ["account_pending", "account_blocked", "email_not_verified"],
+    },
     body: {
       email: text({ max: 320, trim: true }),
       password: secretText({ max: 1024 }),
@@ -33,7 +37,7 @@ export const authContract = {
         access_token: text(),
         token_type: text(),
         tenant_id: integer(),
-        role: oneOf(roles),
+        role: oneOf(roles, { name: "Role" }),
         demo_mode: flag(),
       },
       { name: "LoginResult" },

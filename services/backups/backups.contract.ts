@@ -6,7 +6,7 @@ import { weights } from "../shared/limits/weights.ts";
 import { emptyIsNull, nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
 import { flag, id, integer, listOf, oneOf, text } from "../shared/params/rules.ts";
-import { jobStatuses } from "./job.rules.ts";
+import { failureCodes, failureOf, jobStatuses } from "./job.rules.ts";
 
 const administrators = allow("superadmin", "admin");
 const types = ["full", "tenant"] as const;
@@ -19,8 +19,9 @@ const givenType = optional(
   ),
 );
 /** Any text is looked up as it is: what is no id is not there. */
-const givenId = text({ max: 64 });
+const givenId = text({ max: 64, description: "As `create`, `list` or `download-ticket` answered it." });
 
+const downloading = ["download_unavailable"] as const;
 const jobBegun = { job_id: text(), backup_id: text(), type, status: oneOf(jobStatuses) };
 
 export const backupShape = object(
@@ -76,7 +77,9 @@ export const backupsContract = {
     summary: "Begins a backup: of everything, or of the caller's tenant.",
     audits: "backup.create",
     access: administrators,
+    refuses: { 403: ["full_backup"], 409: ["backup_job_running", "too_many_backups"] },
     weight: weights.heavy,
+    example: { type: "tenant" },
     body: { type: givenType },
     result: object(jobBegun, { name: "BackupBegun" }),
   },
@@ -91,9 +94,12 @@ export const backupsContract = {
     summary: "The backup as a `.tar.zst`; sealed fields stay sealed.",
     audits: "backup.download",
     access: administrators,
+    refuses: { 409: ["backup_type_differs"], 503: downloading },
     weight: weights.outbound,
     path: { backup_id: givenId },
-    query: { type: optional(emptyIsNull(type)) },
+    query: {
+      type: optional(emptyIsNull(oneOf(types, { description: "What the backup has to be (else 409)." }))),
+    },
     result: downloadShape,
     download: true,
   },
@@ -109,6 +115,7 @@ export const backupsContract = {
     summary: "What a link of `download-ticket` downloads, once.",
     audits: "backup.download",
     access: anyone,
+    refuses: { 503: downloading },
     path: { ticket: givenId },
     result: downloadShape,
     download: true,
@@ -117,7 +124,20 @@ export const backupsContract = {
     summary: "Says what a restore would change; with `confirm` it begins the restore.",
     audits: "backup.restore",
     access: administrators,
+    refuses: {
+      404: ["not_found"],
+      409: [
+        "full_restore_offline",
+        "tenant_gone",
+        "backup_in_use",
+        "backup_type_differs",
+        "backup_job_running",
+        ...failureCodes.filter((code) => !failureOf(code).passing),
+      ],
+      503: ["plan_unfinished", ...failureCodes.filter((code) => failureOf(code).passing)],
+    },
     weight: weights.heavy,
+    example: { backup_id: "0192d3a0-0000-7000-8000-000000000000", confirm: false },
     body: {
       backup_id: givenId,
       type: optional(nullable(type)),
@@ -147,6 +167,7 @@ export const backupsContract = {
     summary: "Deletes a backup that no job uses.",
     audits: "backup.delete",
     access: administrators,
+    refuses: { 409: ["backup_in_use"] },
     path: { backup_id: givenId },
     result: object({ deleted: flag() }, { name: "BackupDeleted" }),
   },

@@ -52,6 +52,8 @@ export const failures = {
 } as const;
 
 export type FailureCode = keyof typeof failures;
+// The keys of a table that is a constant are its type's.
+export const failureCodes = Object.keys(failures) as FailureCode[];
 
 const passing: readonly FailureCode[] = [
   "store_unavailable",

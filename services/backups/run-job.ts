@@ -2,7 +2,7 @@
 // to another process when this one dies; what is away for a while is tried again; all else ends as failed.
 import { randomUUID } from "node:crypto";
 import type { ServiceBroker } from "moleculer";
-import type { PlainChange } from "../shared/database/change.ts";
+import type { EventFacts, PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { EventKind } from "../shared/event-kinds.ts";
 import type { Runtime } from "../shared/runtime.ts";
@@ -147,5 +147,6 @@ async function record(
   });
   if (job.kind === "test") return;
   const kind: EventKind = `${kinds[job.kind]}.${outcome}`;
-  change.tell({ tenantId, kind, payload: { job_id: job.id, ...named, ...facts } });
+  // Each ending hands over the facts of its kind; the tests of backups hold what is told against the description.
+  change.tell({ tenantId, kind, payload: { job_id: job.id, ...named, ...facts } } as EventFacts);
 }

@@ -23,8 +23,18 @@ export const cryptoContract = {
       "Starts to use a new master key: effective at once, everything sealed is sealed anew in the background.",
     audits: "encryption.rotate",
     access: allow("superadmin"),
+    refuses: { 409: ["rotation_running"], 503: ["keys_unreadable"] },
     weight: weights.heavy,
-    body: { new_key: secretText({ min: 1, max: 200, description: "32 bytes as base64, base64url or hex" }) },
+    // Its own example would be a key that somebody uses: it is a pattern, refused as not random.
+    example: { new_key: "base64 of 32 random bytes: openssl rand -base64 32" },
+    body: {
+      new_key: secretText({
+        min: 1,
+        max: 200,
+        description: "32 random bytes as base64, base64url or hex: `openssl rand -base64 32`",
+        schema: { pattern: "^(?:[0-9A-Fa-f]{64}|[A-Za-z0-9+/]{43}=?|[A-Za-z0-9_-]{43}=?)$" },
+      }),
+    },
     result: object(progress, { name: "RotationStarted" }),
   },
   "crypto.status": {
@@ -70,7 +80,8 @@ export const cryptoContract = {
     summary: "Destroys a data key that nothing needs (operators, from the REPL).",
     audits: "encryption.destroy_key",
     access: allow("superadmin"),
-    path: { key_id: pathId() },
+    refuses: { 409: ["rotation_running", "key_in_use", "key_needed"] },
+    path: { key_id: pathId({ description: "The key's id.", example: 1 }) },
   },
   "crypto.keys": {
     summary: "A tenant's usable keys, unwrapped; made when there are none, or when one is worn.",

@@ -2,7 +2,7 @@
 import { anyone, onlyServices, signedIn } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
-import { eventKinds } from "../shared/event-kinds.ts";
+import { allEventKinds } from "../shared/event-kinds.ts";
 import { inHeader, nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
 import { flag, integer, listOf, oneOf, text } from "../shared/params/rules.ts";
@@ -35,6 +35,8 @@ export const messengerContract = {
     summary: "Links the caller with the chat that shows this code (write /start to the bot).",
     audits: "messenger.link",
     access: signedIn,
+    refuses: { 400: ["invalid_code"], 409: ["already_linked", "messenger_off"] },
+    example: { code: "BCDF-GHJK" },
     body: { code: text({ max: 100, description: "XXXX-XXXX; case and dash do not matter" }) },
     result: statusShape,
   },
@@ -56,15 +58,24 @@ export const messengerContract = {
       "Replaces the kinds of events the caller's chat is told of; `*` stands for all that the caller's role may see.",
     audits: "messenger.subscribe",
     access: signedIn,
+    refuses: { 403: ["event_not_allowed"], 409: ["not_linked", "messenger_off"] },
     weight: weights.setting,
-    body: { events: listOf(oneOf([...eventKinds, "*"]), { max: subscribedMax }) },
+    example: { events: ["user.created"] },
+    body: { events: listOf(oneOf(allEventKinds, { name: "EventKindOrAll" }), { max: subscribedMax }) },
     result: statusShape,
   },
   "messenger.take_update": {
     summary: "Takes an update of the messenger; it knows the secret it was given.",
     audits: "messenger.take_update",
     access: anyone,
-    header: { secret_token: inHeader(optional(nullable(text())), "X-Telegram-Bot-Api-Secret-Token") },
+    refuses: { 400: ["malformed_update"], 403: ["forbidden"], 404: ["not_found"] },
+    header: {
+      secret_token: inHeader(
+        optional(nullable(text({ description: "The secret that the messenger was given." }))),
+        "X-Telegram-Bot-Api-Secret-Token",
+      ),
+    },
+    example: { update_id: 1 },
     body: rawContent(updateBytesMax),
     rawBody: { bytesMax: updateBytesMax, fields: { update_id: integer() } },
     result: object({ received: flag() }, { name: "UpdateReceipt" }),

@@ -86,7 +86,7 @@ function writeUpdate(
     }
     const target = { type: "patient", id };
     change.audit({ tenantId, action: "patient.update", target, changes: { fields, version: row.version } });
-    const payload = { patient_id: id, fields, version: row.version };
+    const payload = { patient_id: id, fields: [...fields], version: row.version };
     change.tell({ tenantId, kind: "patient.updated", payload });
     return row;
   });

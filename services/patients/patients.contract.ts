@@ -77,13 +77,21 @@ const birthDate = custom(
   dateOrTime({ dateOnly: true, description: "A date, not in the future." }),
   (moment) => birthDateFault(moment, new Date().toISOString()),
 );
+const phone = text({
+  max: 40,
+  trim: true,
+  description: "3 to 20 digits; spaces, dots, slashes, dashes and brackets between them.",
+  example: "+49 30 901820",
+  schema: { pattern: "^\\+?(?:[ ()./-]*\\d){3,20}[ ()./-]*$" },
+});
 const ofBoth = {
   department_id: optional(nullable(id())),
   birth_date: optional(nullable(birthDate)),
-  phone: optional(nullable(custom(text({ max: 40, trim: true }), phoneFault))),
+  phone: optional(nullable(custom(phone, phoneFault))),
   notes: optional(nullable(text({ max: longTextMax }))),
 };
-const onePatient = { patient_id: pathId() };
+const unreadableKeys = ["keys_unreadable"] as const;
+const onePatient = { patient_id: pathId({ description: "The patient's id.", example: 1 }) };
 
 export const patientsContract = {
   "patients.list": {
@@ -91,6 +99,7 @@ export const patientsContract = {
       "Lists the patients the caller sees; `search` finds the beginning of a record number, a whole name or a whole phone number.",
     audits: "patient.list",
     access: signedIn,
+    refuses: { 503: unreadableKeys },
     weight: weights.list,
     query: { ...paging, ...searching, ...sorting(patientSorts, "id", "asc") },
     result: pageOf("PatientPage", listedPatientShape),
@@ -99,6 +108,17 @@ export const patientsContract = {
     summary: "Creates a patient, in the caller's department unless another is named.",
     audits: "patient.create",
     access: signedIn,
+    refuses: {
+      403: ["no_department", "foreign_department"],
+      409: ["record_number_taken"],
+      503: unreadableKeys,
+    },
+    example: {
+      record_number: "A-1024",
+      full_name: "Grace Hopper",
+      birth_date: "1906-12-09",
+      phone: "+49 30 901820",
+    },
     body: { record_number: recordNumber, full_name: fullName, ...ofBoth },
     result: patientShape,
   },
@@ -106,6 +126,7 @@ export const patientsContract = {
     summary: "One patient.",
     audits: "patient.read",
     access: signedIn,
+    refuses: { 503: ["sealed_field_unreadable", ...unreadableKeys] },
     path: onePatient,
     result: patientShape,
   },
@@ -113,7 +134,13 @@ export const patientsContract = {
     summary: "Changes a patient, if `version` is still the present one.",
     audits: "patient.update",
     access: signedIn,
+    refuses: {
+      403: ["no_department", "foreign_department"],
+      409: ["record_number_taken", "stale_version"],
+      503: ["sealed_field_unreadable", ...unreadableKeys],
+    },
     path: onePatient,
+    example: { version: 1, notes: "Allergic to penicillin." },
     body: {
       version: integer({ min: 1, max: idMax }),
       record_number: optional(recordNumber),
@@ -138,6 +165,7 @@ export const patientsContract = {
     summary: "Brings a deleted patient back (operators, from the REPL).",
     audits: "patient.restore",
     access: allow("superadmin"),
+    refuses: { 409: ["record_number_taken", "not_deleted"] },
     path: onePatient,
     result: object({ id: integer(), tenant_id: integer(), version: integer() }),
   },
@@ -145,6 +173,7 @@ export const patientsContract = {
     summary: "What was written about a patient.",
     audits: "record.list",
     access: signedIn,
+    refuses: { 503: unreadableKeys },
     path: onePatient,
     query: { ...paging, ...sorting(recordSorts, "id", "asc") },
     result: pageOf("PatientRecordPage", listedRecordShape),
@@ -153,7 +182,9 @@ export const patientsContract = {
     summary: "Writes something about a patient; it stays as it is.",
     audits: "record.create",
     access: signedIn,
+    refuses: { 503: unreadableKeys },
     path: onePatient,
+    example: { kind: "visit", body: "First visit." },
     body: { kind: text({ min: 1, max: 50, trim: true }), body: text({ min: 1, max: longTextMax }) },
     result: recordShape,
   },

@@ -4,10 +4,10 @@ import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { emptyIsNull, inHeader, nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
-import { flag, id, integer, oneOf, text } from "../shared/params/rules.ts";
+import { flag, integer, oneOf, text } from "../shared/params/rules.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { rawContent } from "../shared/raw-body.ts";
-import { pageOf, paging, sorting } from "../shared/wire.ts";
+import { ofTenant, pageOf, paging, sorting } from "../shared/wire.ts";
 import { statuses } from "./payment.rules.ts";
 
 export const providers = ["card", "wallet"] as const;
@@ -47,7 +47,19 @@ export const paymentsContract = {
       "Takes a notification of the card provider, signed over its bytes in `Provider-Signature: t=<unix>,v1=<hex>`.",
     audits: "payment.take",
     access: anyone,
-    header: { provider_signature: inHeader(optional(nullable(text())), "Provider-Signature") },
+    example: {
+      id: "evt_1001",
+      type: "payment.succeeded",
+      created: 1_790_000_000,
+      data: { object: { id: "pay_1", amount: 1999, currency: "EUR", metadata: { tenant: "demo" } } },
+    },
+    refuses: { 400: ["invalid_signature"], 409: ["notification_differs"], 422: [] },
+    header: {
+      provider_signature: inHeader(
+        optional(nullable(text({ description: "`t=<unix>,v1=<hex>`; needed once a secret is set." }))),
+        "Provider-Signature",
+      ),
+    },
     body: rawContent(notificationBytesMax),
     rawBody: {
       bytesMax: notificationBytesMax,
@@ -71,6 +83,13 @@ export const paymentsContract = {
     summary: "Takes a notification of the wallet provider, signed in its own field `signature`.",
     audits: "payment.take",
     access: anyone,
+    example: {
+      id: "n-1001",
+      type: "payment.succeeded",
+      occurred_at: "2026-09-21T12:00:00Z",
+      data: { payment_id: "w-1", amount: "19.99", currency: "EUR", metadata: { tenant: "demo" } },
+    },
+    refuses: { 400: ["invalid_signature", "malformed_notification"], 409: ["notification_differs"] },
     body: rawContent(notificationBytesMax),
     rawBody: {
       bytesMax: notificationBytesMax,
@@ -97,10 +116,10 @@ export const paymentsContract = {
     access: allow("superadmin", "admin"),
     weight: weights.list,
     query: {
-      tenant_id: optional(nullable(id())),
+      ...ofTenant,
       ...paging,
-      provider: optional(emptyIsNull(oneOf(providers))),
-      status: optional(emptyIsNull(oneOf(statuses))),
+      provider: optional(emptyIsNull(oneOf(providers, { description: "Only of this provider." }))),
+      status: optional(emptyIsNull(oneOf(statuses, { description: "Only of this status." }))),
       ...sorting(paymentSorts, "occurred_at", "desc"),
     },
     result: pageOf("PaymentPage", paymentShape),

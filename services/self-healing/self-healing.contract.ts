@@ -96,6 +96,7 @@ export const selfHealingContract = {
     summary: "Lets a fix be applied by itself from now on, and heals its open incidents at once.",
     audits: "fix.confirm",
     access: operators,
+    refuses: { 409: ["no_remedy"] },
     weight: weights.setting,
     path: { fix_id: pathId() },
     result: fixShape,

@@ -30,9 +30,15 @@ export interface ActionContract extends Places {
   readonly rawBody?: RawBody;
   /** Set: the result says where the gateway fetches a file for the client. See archive/download.ts. */
   readonly download?: true;
+  /** The codes of its own that it refuses with, by status; what follows from the rest of the contract need not be said. */
+  readonly refuses?: Refusals;
+  /** A body that works as it stands in a fresh demo, or would if what it names were there. */
+  readonly example?: Readonly<Record<string, unknown>>;
   /** Set: also answered to those whose tenant is being restored; all else is 503 to them. */
   readonly duringRestore?: true;
 }
+
+export type Refusals = Readonly<Partial<Record<400 | 401 | 403 | 404 | 409 | 422 | 503, readonly string[]>>>;
 
 export type Contract = Readonly<Record<string, ActionContract>>;
 

@@ -30,4 +30,7 @@ export const eventKinds = [
   "incident.opened",
 ] as const;
 
+/** `*` stands for all of them, also those to come. */
+export const allEventKinds = [...eventKinds, "*"] as const;
+
 export type EventKind = (typeof eventKinds)[number];

@@ -2,15 +2,22 @@
 import { Invalid } from "./errors.ts";
 import { emptyIsAbsent, nullable, optional, withDefault } from "./params/modifiers.ts";
 import { object } from "./params/results.ts";
-import { integer, listOf, oneOf, text } from "./params/rules.ts";
+import { id, integer, listOf, oneOf, text } from "./params/rules.ts";
 import type { AnyRule, Rule } from "./params/types.ts";
 
 const offsetMax = 100_000;
 
 /** `page` and `limit` of every list; `(page-1)*limit` is bounded too, by `offsetOf`. */
 export const paging = {
-  page: emptyIsAbsent(integer({ min: 1, default: 1 })),
-  limit: integer({ min: 1, max: 200, default: 50 }),
+  page: emptyIsAbsent(
+    integer({
+      min: 1,
+      max: offsetMax + 1,
+      default: 1,
+      description: `Which page; the items before it are at most ${offsetMax}.`,
+    }),
+  ),
+  limit: integer({ min: 1, max: 200, default: 50, description: "How many items a page has." }),
 };
 
 export function sorting<const C extends readonly [string, ...string[]]>(
@@ -19,12 +26,35 @@ export function sorting<const C extends readonly [string, ...string[]]>(
   order: "asc" | "desc",
 ) {
   return {
-    sort_by: withDefault(oneOf(columns), first),
-    sort_order: withDefault(oneOf(["asc", "desc"]), order),
+    sort_by: withDefault(
+      oneOf(columns, { description: "What the list is sorted by; equal ones by id." }),
+      first,
+    ),
+    sort_order: withDefault(
+      oneOf(["asc", "desc"], { name: "SortOrder", description: "Ascending or descending." }),
+      order,
+    ),
   };
 }
 
-export const searching = { search: optional(nullable(text({ max: 200, trim: true }))) };
+export const searching = {
+  search: optional(
+    nullable(
+      text({
+        max: 200,
+        trim: true,
+        description: "Only what has this in it; case does not matter, % and _ are letters.",
+      }),
+    ),
+  ),
+};
+
+/** Whose rows are wanted, in the query of a list. */
+export const ofTenant = {
+  tenant_id: optional(
+    nullable(id({ description: "Of this tenant; superadmins see all without it, others their own anyway." })),
+  ),
+};
 
 export interface Page<T> {
   items: T[];

@@ -6,7 +6,7 @@ import { nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
 import { id, integer, listOf, pathId, text } from "../shared/params/rules.ts";
 import type { ValueOf } from "../shared/params/types.ts";
-import { pageOf, paging, searching, sorting } from "../shared/wire.ts";
+import { ofTenant, pageOf, paging, searching, sorting } from "../shared/wire.ts";
 
 export const departmentSorts = ["id", "name", "created_at"] as const;
 
@@ -33,7 +33,7 @@ export const departmentsContract = {
     access: allow("superadmin", "admin", "head_doctor"),
     weight: weights.list,
     query: {
-      tenant_id: optional(nullable(id())),
+      ...ofTenant,
       ...paging,
       ...searching,
       ...sorting(departmentSorts, "id", "asc"),
@@ -44,6 +44,8 @@ export const departmentsContract = {
     summary: "Creates a department.",
     audits: "department.create",
     access: administrators,
+    refuses: { 409: ["too_many_departments"] },
+    example: { name: "Radiology" },
     body: { name, head_doctor_id: headDoctor, tenant_id: optional(nullable(id())) },
     result: departmentShape,
   },
@@ -51,21 +53,24 @@ export const departmentsContract = {
     summary: "Renames a department or changes its head doctor.",
     audits: "department.update",
     access: administrators,
-    path: { dept_id: pathId() },
+    path: { dept_id: pathId({ description: "The department's id.", example: 1 }) },
     body: { name: optional(name), head_doctor_id: headDoctor },
+    example: { name: "Radiology and ultrasound" },
     result: departmentShape,
   },
   "departments.remove": {
     summary: "Deletes a department that nobody is in.",
     audits: "department.delete",
     access: administrators,
-    path: { dept_id: pathId() },
+    refuses: { 409: ["department_in_use"] },
+    path: { dept_id: pathId({ description: "The department's id.", example: 1 }) },
   },
   "departments.list_public": {
     summary: "The departments of a tenant, for choosing one when registering.",
     audits: "department.list_public",
     access: anyone,
-    query: { subdomain: text({ max: 200, trim: true }) },
+    refuses: { 404: ["not_found"] },
+    query: { subdomain: text({ max: 200, trim: true, description: "The tenant's.", example: "demo" }) },
     result: listOf(object({ id: integer(), name: text() }, { name: "PublicDepartment" })),
   },
 } as const satisfies Contract;

@@ -24,8 +24,20 @@ export type Tenant = ValueOf<typeof tenantShape>;
 
 const name = text({ min: 1, max: 200, trim: true });
 const settings = custom(dictionary({ maxBytes: 65_536, maxDepth: 8 }), settingsFault);
-const subdomain = custom(text({ min: 1, max: 200, trim: true }), subdomainFault);
-const oneTenant = { path: { tenant_id: pathId() }, result: tenantShape };
+const subdomain = custom(
+  text({
+    min: 1,
+    max: 200,
+    trim: true,
+    description: "Kept in lower case; some words are reserved.",
+    schema: { minLength: 3, maxLength: 63, pattern: "^[A-Za-z0-9][A-Za-z0-9-]{1,61}[A-Za-z0-9]$" },
+  }),
+  subdomainFault,
+);
+const oneTenant = {
+  path: { tenant_id: pathId({ description: "The tenant's id.", example: 1 }) },
+  result: tenantShape,
+};
 
 export const tenantsContract = {
   "tenants.list": {
@@ -39,6 +51,8 @@ export const tenantsContract = {
     summary: "Creates a tenant.",
     audits: "tenant.create",
     access: allow("superadmin"),
+    refuses: { 409: ["subdomain_taken", "single_tenant"] },
+    example: { name: "North Clinic", subdomain: "north", settings: { registration: "approval" } },
     body: { name, subdomain, settings: withDefault(settings, {}) },
     result: tenantShape,
   },
@@ -52,6 +66,8 @@ export const tenantsContract = {
     summary: "Changes a tenant; deactivating one ends every session in it.",
     audits: "tenant.update",
     access: allow("superadmin", "admin"),
+    refuses: { 403: ["superadmin_only"], 409: ["platform_tenant"] },
+    example: { name: "North Clinic and Pharmacy" },
     ...oneTenant,
     body: { name: optional(name), settings: optional(settings), is_active: optional(flag()) },
   },
@@ -59,7 +75,8 @@ export const tenantsContract = {
     summary: "Deletes a tenant: hidden at once, purged after the retention.",
     audits: "tenant.delete",
     access: allow("superadmin"),
-    path: { tenant_id: pathId() },
+    refuses: { 409: ["platform_tenant"] },
+    path: { tenant_id: pathId({ description: "The tenant's id.", example: 1 }) },
   },
   "tenants.list_deleted": {
     summary: "Tenants that were deleted and are not purged yet (operators, from the REPL).",
@@ -70,6 +87,7 @@ export const tenantsContract = {
     summary: "Brings a deleted tenant back (operators, from the REPL).",
     audits: "tenant.restore",
     access: allow("superadmin"),
+    refuses: { 409: ["subdomain_taken", "not_deleted"] },
     ...oneTenant,
   },
   "tenants.list_public": {

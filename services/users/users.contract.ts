@@ -8,11 +8,17 @@ import { object, timestamp } from "../shared/params/results.ts";
 import { email, flag, id, integer, listOf, oneOf, pathId, secretText, text } from "../shared/params/rules.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { roles } from "../shared/roles.ts";
-import { pageOf, paging, searching, sorting } from "../shared/wire.ts";
+import { ofTenant, pageOf, paging, searching, sorting } from "../shared/wire.ts";
 
 export const userSorts = ["id", "email", "full_name", "role", "is_active", "created_at"] as const;
 
-const head = { id: integer(), email: text(), full_name: text(), role: oneOf(roles), tenant_id: integer() };
+const head = {
+  id: integer(),
+  email: text(),
+  full_name: text(),
+  role: oneOf(roles, { name: "Role" }),
+  tenant_id: integer(),
+};
 const tail = {
   can_see_all_patients: flag(),
   is_active: flag(),
@@ -34,7 +40,12 @@ export const profileShape = object(
 );
 export type Profile = ValueOf<typeof profileShape>;
 
-const oneUser = { path: { user_id: pathId() }, result: userShape };
+/** What protects oneself and the last of one's kind. */
+const withdrawing = ["own_account", "last_admin", "last_superadmin"] as const;
+const oneUser = {
+  path: { user_id: pathId({ description: "The user's id.", example: 1 }) },
+  result: userShape,
+};
 const administrators = allow("superadmin", "admin");
 
 export const usersContract = {
@@ -44,11 +55,13 @@ export const usersContract = {
     access: allow("superadmin", "admin", "head_doctor"),
     weight: weights.list,
     query: {
-      tenant_id: optional(nullable(id())),
+      ...ofTenant,
       ...paging,
       ...searching,
-      role: optional(nullable(oneOf(roles))),
-      is_active: optional(nullable(flag())),
+      role: optional(nullable(oneOf(roles, { name: "Role", description: "Only users of this role." }))),
+      is_active: optional(
+        nullable(flag({ description: "Only users who may sign in, or who are blocked or wait." })),
+      ),
       ...sorting(userSorts, "id", "asc"),
     },
     result: pageOf("UserPage", userShape),
@@ -57,12 +70,20 @@ export const usersContract = {
     summary: "Creates a user who can sign in at once.",
     audits: "user.create",
     access: administrators,
+    refuses: { 403: ["role_too_high"], 409: ["email_taken"] },
+    example: {
+      email: "grace@clinic.example",
+      password: "a long and quiet evening",
+      full_name: "Grace Hopper",
+      role: "doctor",
+      can_see_all_patients: false,
+    },
     weight: weights.hash,
     body: {
       email: email(),
       password: secretText({ min: 8, max: 128 }),
       full_name: text({ min: 1, max: 200, trim: true }),
-      role: oneOf(roles),
+      role: oneOf(roles, { name: "Role" }),
       tenant_id: optional(nullable(id())),
       department_id: optional(nullable(id())),
       can_see_all_patients: withDefault(flag(), false),
@@ -73,26 +94,31 @@ export const usersContract = {
     summary: "Deletes a user: hidden at once, purged after the retention.",
     audits: "user.delete",
     access: administrators,
-    path: { user_id: pathId() },
+    refuses: { 403: ["role_too_high"], 409: withdrawing },
+    path: { user_id: pathId({ description: "The user's id.", example: 1 }) },
   },
   "users.block": {
     summary: "Blocks a user; every token of theirs is refused from the next request on.",
     audits: "user.block",
     access: administrators,
+    refuses: { 403: ["role_too_high"], 409: withdrawing },
     ...oneUser,
   },
   "users.unblock": {
     summary: "Unblocks or approves a user and forgets failed sign-ins.",
     audits: "user.unblock",
     access: administrators,
+    refuses: { 403: ["role_too_high"] },
     ...oneUser,
   },
   "users.set_role": {
     summary: "Gives a user another role; their present tokens end.",
     audits: "user.set_role",
     access: administrators,
+    refuses: { 403: ["role_too_high"], 409: withdrawing },
     ...oneUser,
-    body: { role: oneOf(roles) },
+    body: { role: oneOf(roles, { name: "Role" }) },
+    example: { role: "head_doctor" },
   },
   "users.me": {
     summary: "The signed-in user's own profile.",
@@ -109,6 +135,7 @@ export const usersContract = {
     summary: "Brings a deleted user back (operators, from the REPL).",
     audits: "user.restore",
     access: allow("superadmin"),
+    refuses: { 409: ["email_taken", "not_deleted"] },
     ...oneUser,
   },
   "users.bootstrap": {
@@ -120,7 +147,7 @@ export const usersContract = {
       email: email(),
       password: secretText({ min: 8, max: 128 }),
       full_name: text({ min: 1, max: 200, trim: true }),
-      role: oneOf(roles),
+      role: oneOf(roles, { name: "Role" }),
       department_id: optional(nullable(id())),
       can_see_all_patients: withDefault(flag(), false),
       instead_of: withDefault(listOf(secretText({ max: 128 }), { max: 3 }), []),

@@ -45,13 +45,14 @@ const testShape = object({ delivered: flag(), ...attemptFields }, { name: "Webho
 export type TestResult = ValueOf<typeof testShape>;
 
 const administrators = allow("superadmin", "admin");
-const path = { webhook_id: pathId() };
+const path = { webhook_id: pathId({ description: "The webhook's id.", example: 1 }) };
 
 export const deliveriesContract = {
   "webhooks.test": {
     summary: "Sends one webhook.test now, whether the webhook is active or not, and tells what came of it.",
     audits: "webhook.test",
     access: administrators,
+    refuses: { 503: ["sealed_field_unreadable", "keys_unreadable"] },
     weight: weights.outbound,
     path,
     result: testShape,
@@ -64,8 +65,12 @@ export const deliveriesContract = {
     path,
     query: {
       ...paging,
-      state: optional(emptyIsNull(oneOf(deliveryStates))),
-      kind: optional(emptyIsNull(oneOf(eventKinds))),
+      state: optional(emptyIsNull(oneOf(deliveryStates, { description: "Only deliveries of this state." }))),
+      kind: optional(
+        emptyIsNull(
+          oneOf(eventKinds, { name: "EventKind", description: "Only deliveries of events of this kind." }),
+        ),
+      ),
       ...sorting(deliverySorts, "event_id", "desc"),
     },
     result: pageOf("DeliveryPage", deliveryShape),
@@ -74,8 +79,9 @@ export const deliveriesContract = {
     summary: "Sends a delivery again, under the same id, whatever became of it.",
     audits: "webhook.resend",
     access: administrators,
+    refuses: { 409: ["webhook_inactive"] },
     weight: weights.outbound,
-    path: { ...path, delivery_id: text({ max: 200 }) },
+    path: { ...path, delivery_id: text({ max: 200, description: "The `webhook-id` of the delivery." }) },
     result: deliveryShape,
   },
   "webhooks.recover": {
@@ -83,8 +89,10 @@ export const deliveriesContract = {
       "Sends again all that failed or was canceled since then, and what happened while the webhook was off.",
     audits: "webhook.recover",
     access: administrators,
+    refuses: { 409: ["webhook_inactive"] },
     weight: weights.heavy,
     path,
+    example: { since: "2026-01-31T12:00:00Z" },
     body: { since: dateOrTime() },
     result: object({ webhook_id: integer(), since: timestamp() }, { name: "Recovery" }),
   },

@@ -1,12 +1,14 @@
-// Reading webhooks: always those of the caller's own tenant, whoever the caller is.
+// Reading webhooks, and what they may ask for: always those of the caller's own tenant, whoever the caller is.
 import type { Call } from "../shared/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { eventKinds } from "../shared/event-kinds.ts";
+import { eventDescriptions } from "../shared/event-payloads.ts";
+import { toJsonSchema } from "../shared/params/json-schema.ts";
 import { Forbidden, Invalid, NotFound } from "../shared/errors.ts";
 import { outboundOf } from "../shared/outbound/outbound-of.ts";
 import { ownTenant } from "../shared/reach.ts";
 import { toWebhook, webhookColumns, type WebhookRow, webhooksFrom } from "./webhook-row.ts";
-import type { Webhook } from "./webhooks.contract.ts";
+import type { EventType, Webhook } from "./webhooks.contract.ts";
 
 export const webhooksMax = 50;
 
@@ -31,9 +33,17 @@ export async function listWebhooks(call: Call<unknown>): Promise<Webhook[]> {
   return rows.map(toWebhook);
 }
 
-export async function listEventTypes(): Promise<string[]> {
-  return [...eventKinds, "*"];
+export async function listEventTypes(): Promise<EventType[]> {
+  return eventTypes;
 }
+
+const eventTypes: EventType[] = [
+  ...eventKinds.map((type) => {
+    const { description, data } = eventDescriptions[type];
+    return { type, description, schema: toJsonSchema(data) };
+  }),
+  { type: "*", description: "All of them, also those to come.", schema: { type: "object" } },
+];
 
 export interface HeldWebhook extends WebhookRow {
   secret: Buffer;

@@ -2,9 +2,9 @@
 import { allow } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
-import { eventKinds } from "../shared/event-kinds.ts";
+import { allEventKinds } from "../shared/event-kinds.ts";
 import { custom, nullable, optional } from "../shared/params/modifiers.ts";
-import { object, timestamp } from "../shared/params/results.ts";
+import { json, object, timestamp } from "../shared/params/results.ts";
 import { flag, integer, listOf, oneOf, pathId, secretText, text, url } from "../shared/params/rules.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { secretFault } from "./webhooks.rules.ts";
@@ -33,8 +33,18 @@ const registeredShape = object(
 );
 export type RegisteredWebhook = ValueOf<typeof registeredShape>;
 
+const eventTypeShape = object(
+  {
+    type: oneOf(allEventKinds, { name: "EventKindOrAll" }),
+    description: text(),
+    schema: json<object>({ description: "JSON Schema of the message's `data`." }),
+  },
+  { name: "EventType" },
+);
+export type EventType = ValueOf<typeof eventTypeShape>;
+
 const address = url({ description: "https, on any public address" });
-const events = listOf(oneOf([...eventKinds, "*"]), { min: 1, max: 100 });
+const events = listOf(oneOf(allEventKinds, { name: "EventKindOrAll" }), { min: 1, max: 100 });
 const secret = optional(
   nullable(
     custom(
@@ -49,7 +59,7 @@ const secret = optional(
 );
 
 const administrators = allow("superadmin", "admin");
-const path = { webhook_id: pathId() };
+const path = { webhook_id: pathId({ description: "The webhook's id.", example: 1 }) };
 
 export const webhooksContract = {
   "webhooks.list": {
@@ -63,7 +73,9 @@ export const webhooksContract = {
       "Registers an address that is told of events; deliveries are signed by the Standard Webhooks scheme.",
     audits: "webhook.register",
     access: administrators,
+    refuses: { 409: ["too_many_webhooks"], 503: ["keys_unreadable"] },
     weight: weights.outbound,
+    example: { url: "https://receiver.example/records", events: ["user.created", "payment.succeeded"] },
     body: { url: address, events, secret },
     result: registeredShape,
   },
@@ -72,8 +84,10 @@ export const webhooksContract = {
       "Changes a webhook. A new secret signs at once, the old one beside it for 24 hours; activating forgets past failures.",
     audits: "webhook.update",
     access: administrators,
+    refuses: { 503: ["sealed_field_unreadable", "keys_unreadable"] },
     weight: weights.outbound,
     path,
+    example: { is_active: true },
     body: { url: optional(address), events: optional(events), is_active: optional(flag()), secret },
     result: webhookShape,
   },
@@ -85,10 +99,10 @@ export const webhooksContract = {
     path,
   },
   "webhooks.event_types": {
-    summary: "The kinds of events a webhook can ask for; `*` stands for all of them.",
+    summary: "The kinds of events a webhook can ask for, and what each says; `*` stands for all of them.",
     audits: "webhook.event_types",
     access: administrators,
-    result: listOf(text()),
+    result: listOf(eventTypeShape),
   },
 } as const satisfies Contract;
 

@@ -69,7 +69,16 @@ describe("201", () => {
     const made = await register(hook({ events: [...eventKinds, "*", "*"] }));
     expect(made.body.events).toEqual([...eventKinds, "*"]);
     const types = await service.call("GET", "/api/webhooks/event-types", { token });
-    expect(types.body).toEqual([...eventKinds, "*"]);
+    expect(types.body.map(({ type }: { type: string }) => type)).toEqual([...eventKinds, "*"]);
+    expect(types.body.at(0)).toEqual({
+      type: "user.created",
+      description: expect.any(String),
+      schema: {
+        type: "object",
+        properties: { user_id: expect.any(Object), role: expect.any(Object) },
+        required: ["user_id", "role"],
+      },
+    });
   });
 
   it("seals the secret and leaves neither it nor the query in the log", async () => {

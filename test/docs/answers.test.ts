@@ -1,12 +1,8 @@
 /** What the service really answers, held against what its description says: statuses, shapes, headers. */
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import {
-  errorShape,
-  errorStatusesOf,
-  validationErrorShape,
-} from "../../services/api-gateway/openapi-answers.ts";
 import { contractOf, routes } from "../../services/api-gateway/routes.ts";
 import { resultFaults } from "../../services/shared/params/result-faults.ts";
+import { refusalFaults } from "../support/refusals.ts";
 import { type Answer, type people, startService, type TestService } from "../support/service.ts";
 
 let service: TestService;
@@ -36,8 +32,7 @@ function assertDescribed(method: string, path: string, { status, body, headers }
       expect([header, headers.has(header)]).toEqual([header, true]);
     return;
   }
-  expect(errorStatusesOf(route, contract)).toContain(status);
-  expect(resultFaults(status === 422 ? validationErrorShape : errorShape, body)).toEqual([]);
+  expect(refusalFaults(route, status, body)).toEqual([]);
   expect(headers.has("www-authenticate")).toBe(status === 401);
   expect(headers.has("retry-after")).toBe(status === 429 || status === 503);
 }

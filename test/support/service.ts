@@ -6,6 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
+import { refusalFaults, routeOf } from "./refusals.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../services/shared/embedded/postgres.ts";
 import { copyTemplate } from "./template.ts";
 
@@ -39,6 +40,14 @@ export interface CallOptions {
   headers?: Record<string, string>;
 }
 
+/** Every refusal that a test meets is one that the description of its operation names. */
+function assertDescribed(method: string, path: string, status: number, body: unknown): void {
+  const route = status < 400 ? undefined : routeOf(method, path);
+  if (route === undefined || status === 405 || status === 500) return;
+  const [fault] = refusalFaults(route, status, body);
+  if (fault !== undefined) throw new Error(fault);
+}
+
 export async function callApi(
   url: string,
   method: string,
@@ -59,11 +68,10 @@ export async function callApi(
   });
   const text = await response.text();
   const isJson = response.headers.get("content-type")?.includes("json") === true;
-  return {
-    status: response.status,
-    body: isJson && text !== "" ? JSON.parse(text) : text,
-    headers: response.headers,
-  };
+  const { status } = response;
+  const read = isJson && text !== "" ? JSON.parse(text) : text;
+  assertDescribed(method, path, status, read);
+  return { status, body: read, headers: response.headers };
 }
 
 export interface RunningProcess {

@@ -1,5 +1,6 @@
 // Every operation × every caller × a tenant in every state × an id in every place. What each cell must answer is
 // computed by rules.ts, written from the decisions; the operations come from the route table.
+import { refusalFaults } from "../support/refusals.ts";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { contractOf, type Route, routes } from "../../services/api-gateway/routes.ts";
@@ -138,6 +139,8 @@ describe("each operation", () => {
         const answer = await world.wire.send(request);
         answers.set(cell, answer);
         faults.push(...faultsOf(cell, answer));
+        if (answer.status >= 400)
+          faults.push(...refusalFaults(route, answer.status, JSON.parse(answer.text)));
       };
 
       const asked: Asked[] = [];

@@ -5,6 +5,7 @@ import canonicalize from "canonicalize";
 import type { Kysely } from "kysely";
 import type { Caller } from "../caller.ts";
 import type { EventKind } from "../event-kinds.ts";
+import type { PayloadOf } from "../event-payloads.ts";
 import { runBound } from "./bound-values.ts";
 import { assertSessionLives } from "./live-session.ts";
 import { platformRole, type Scope, sessionOf, type Statement } from "./scope.ts";
@@ -23,11 +24,10 @@ export interface AuditFacts {
   origin?: { ip: string | null; userAgent: string | null; requestId: string };
 }
 
-export interface EventFacts {
-  tenantId: number;
-  kind: EventKind;
-  payload: Record<string, unknown>;
-}
+/** A kind, and a payload of that kind. */
+export type EventFacts = {
+  [K in EventKind]: { tenantId: number; kind: K; payload: PayloadOf<K> };
+}[EventKind];
 
 export interface Change {
   /** MikroORM's unit of work inside this transaction and scope. */

@@ -8,17 +8,22 @@ export interface JsonSchema {
   [keyword: string]: unknown;
 }
 
-/** Called for an `object` with a name; answers what stands in its place, `{ $ref: … }`. */
+/** Called for an `object` or a `oneOf` with a name; answers what stands in its place, `{ $ref: … }`. */
 export type Lift = (name: string, schema: JsonSchema) => JsonSchema;
 
 export function toJsonSchema(shape: RuleShape, lift?: Lift): JsonSchema {
-  const named = shape.type === "object" ? shape.name : undefined;
-  const bare = { ...valueSchema(shape, lift), ...(named === undefined ? {} : { title: named }) };
+  const named = shape.type === "object" || shape.type === "oneOf" ? shape.name : undefined;
+  const bare = {
+    ...valueSchema(shape, lift),
+    ...shape.schema,
+    ...(named === undefined ? {} : { title: named }),
+  };
   const schema = named === undefined || lift === undefined ? bare : lift(named, bare);
   return {
     ...(shape.nullable === true ? orNull(schema) : schema),
     ...(shape.description === undefined ? {} : { description: shape.description }),
     ...(shape.default === undefined ? {} : { default: shape.default }),
+    ...(shape.example === undefined ? {} : { examples: [shape.example] }),
   };
 }
 

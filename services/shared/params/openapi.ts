@@ -19,13 +19,16 @@ export interface OpenApiRequestBody {
 export function parametersAndBody(
   places: Places,
   lift?: Lift,
+  bodyName?: string,
 ): { parameters: OpenApiParameter[]; requestBody?: OpenApiRequestBody } {
   const parameters = (["path", "query", "header"] as const).flatMap((place) =>
     Object.entries(places[place] ?? {}).map(([name, shape]) => parameter(name, place, shape, lift)),
   );
   const fields = places.body ?? {};
   if (Object.keys(fields).length === 0) return { parameters };
-  const schema = objectSchema({ fields }, lift);
+  const bare = objectSchema({ fields }, lift);
+  const schema =
+    bodyName === undefined || lift === undefined ? bare : lift(bodyName, { ...bare, title: bodyName });
   const required = Object.values(fields).some(isRequired);
   return { parameters, requestBody: { required, content: { "application/json": { schema } } } };
 }

@@ -6,6 +6,10 @@ import type { AnyRule, InputValueOf, IntegerShape, Rule, ValueOf } from "./types
 
 interface Described {
   description?: string;
+  /** A value that works, for the description. */
+  example?: unknown;
+  /** What a check of our own demands besides, as far as JSON Schema can say it. */
+  schema?: Readonly<Record<string, unknown>>;
 }
 
 interface TextOptions extends Described {
@@ -66,7 +70,7 @@ export function flag(options: Described = {}): Rule<boolean> {
 
 export function oneOf<const V extends readonly [string, ...string[]]>(
   values: V,
-  options: Described = {},
+  options: Described & { name?: string } = {},
 ): Rule<V[number]> {
   return { type: "oneOf", values, ...options };
 }

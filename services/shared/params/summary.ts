@@ -24,6 +24,7 @@ const kinds: Readonly<Record<Exclude<RuleShape["type"], "oneOf">, string>> = {
   listOf: "list (JSON)",
   dictionary: "object (JSON)",
   object: "object (JSON)",
+  date: "date",
   dateOrTime: "date or time",
   timestamp: "time",
   decimal: "number",

@@ -23,6 +23,10 @@ interface Common {
   empty?: "null" | "absent";
   checks?: readonly OwnCheck[];
   description?: string;
+  /** A value that works, for the description. */
+  example?: unknown;
+  /** What a check of our own demands, as far as JSON Schema can say it. */
+  schema?: Readonly<Record<string, unknown>>;
   /** The wire name of a header parameter, `Provider-Signature`. */
   header?: string;
 }
@@ -45,6 +49,8 @@ export interface IntegerShape extends Common {
 
 export interface OneOfShape extends Common {
   type: "oneOf";
+  /** For lifting the schema to the components of an OpenAPI document. */
+  name?: string;
   values: readonly string[];
 }
 
