@@ -29,7 +29,7 @@ export const backupObjectMissing: Remedy = {
     const one = target === undefined ? null : (textIn("backup", target) ?? "");
     const rows = await site.db.read<Listed>(platform, {
       name: "backups.listed_page",
-      text: `select id, tenant_id from backups where state = 'complete' and verified_at < now() - interval '5 minutes'
+      text: `select id, tenant_id from backups where state = 'complete'
         and ($1::text is null or id = $1) and id > $2 order by id limit ${statMax}`,
       values: [one, one === null ? (cursor ?? "") : ""],
     });
