@@ -26,6 +26,7 @@ import { listAudit } from "./list-audit.ts";
 import { measureLogs } from "./measure-logs.ts";
 import { sumUpRepeats } from "./sum-up-repeats.ts";
 import { verifyAudit } from "./verify-audit.ts";
+import { auditChainBroken, auditProofOverdue } from "./log-faults.ts";
 
 async function recordRefusal(
   call: Call<{ action: string; code: string; target_id?: string | undefined }>,
@@ -84,7 +85,11 @@ const audit: ServiceSchema = {
       serial: [checkpointTask],
       atStart: [checkpointTask],
     }),
-    detectors("audit", jobFaults("audit")),
+    detectors("audit", {
+      ...jobFaults("audit"),
+      audit_chain_broken: auditChainBroken,
+      audit_proof_overdue: auditProofOverdue,
+    }),
   ],
   actions: implement(auditContract, {
     "audit.list": listAudit,

@@ -26,6 +26,7 @@ import { clearLockout, recognise, rememberOrigin } from "./recognise.ts";
 import { type LiveSession, SessionReader } from "./session-reader.ts";
 import { Slots } from "./slots.ts";
 import { dropDeadSessions, sweepSessions } from "./sweep-sessions.ts";
+import { expiredRows } from "./expired-rows.ts";
 
 const partsOf = perRuntime(({ config, secrets, database: db }) => ({
   tokens: new AccessTokens(secrets.jwt, config.jwtPreviousSecrets, config.accessTokenTtlSeconds),
@@ -73,7 +74,7 @@ const auth: ServiceSchema = {
   mixins: [
     database(),
     jobs({ tasks: { "auth.sweep": sweepSessions }, schedules: { "auth.sweep": "7 * * * *" } }),
-    detectors("auth", jobFaults("auth")),
+    detectors("auth", { ...jobFaults("auth"), expired_rows_pile_up: expiredRows }),
   ],
   actions: implement(authContract, {
     "auth.login": async (call) => {

@@ -25,6 +25,9 @@ import { Plans } from "./plan-restore.ts";
 import { partsOf, runJob } from "./run-job.ts";
 import { sweepBackups } from "./sweep-backups.ts";
 import { backupJobAbandoned } from "./job-faults.ts";
+import { backupFaults } from "./backup-faults.ts";
+import { backupObjectMissing, objectWithoutBackup } from "./object-faults.ts";
+import { sessionIdleInTransaction } from "../shared/healing/session-faults.ts";
 
 interface BackupsService extends Service {
   runtime: Runtime;
@@ -68,7 +71,14 @@ const backups: ServiceSchema<object, object, object, BackupsService> = {
       serial: ["backups.sweep"],
       concurrentMax: jobsMax,
     }),
-    detectors("backups", { ...jobFaults("backups"), backup_job_abandoned: backupJobAbandoned }),
+    detectors("backups", {
+      ...jobFaults("backups"),
+      ...backupFaults,
+      backup_job_abandoned: backupJobAbandoned,
+      backup_object_missing: backupObjectMissing,
+      object_without_backup: objectWithoutBackup,
+      session_idle_in_transaction: sessionIdleInTransaction,
+    }),
   ],
   actions: implement(backupsContract, {
     "backups.create": createBackup,

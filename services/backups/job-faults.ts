@@ -1,5 +1,6 @@
 // Backup jobs that are under way by their row, but in nobody's hands and not in the queue either.
 import { platform } from "../shared/database/scope.ts";
+import { keysInQueue } from "../shared/healing/job-faults.ts";
 import type { Remedy } from "../shared/healing/port.ts";
 import { textIn } from "../shared/healing/targets.ts";
 import { underWay } from "./job.rules.ts";
@@ -31,7 +32,7 @@ export const backupJobAbandoned: Remedy = {
         order by created_at limit ${foundMax}`,
       values: [underWay, one],
     });
-    const queued = await queuedKeys(site.db.pool);
+    const queued = await keysInQueue(site, "backups.run");
     const found = rows.filter(({ id }) => !queued.has(`backups.run:${id}`));
     return {
       found: found.map(({ id, tenant_id: tenantId, kind, status, tries, seconds }) => ({
@@ -52,12 +53,3 @@ export const backupJobAbandoned: Remedy = {
     return { given_back: 1 };
   },
 };
-
-/** Of jobs that wait for a worker, or have one: those are not forgotten. */
-async function queuedKeys(pool: { query: (text: string) => Promise<{ rows: { key: string }[] }> }) {
-  const { rows } = await pool.query(
-    `select j.key from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
-     where t.identifier = 'backups.run' and j.key is not null and j.attempts < j.max_attempts`,
-  );
-  return new Set(rows.map(({ key }) => key));
-}

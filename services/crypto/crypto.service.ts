@@ -7,6 +7,7 @@
 // Does not: seal or open a client's texts (services/shared/sealing does, where the texts are).
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
+import { detectors } from "../../mixins/detectors.ts";
 import { implement, runtimeOf } from "../shared/bus.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { closeArchiveKey, dropArchiveKey, makeArchiveKey, openArchiveKey } from "./archive-keys.ts";
@@ -18,12 +19,21 @@ import { rotate } from "./rotate.ts";
 import { rotationStatus } from "./rotation-status.ts";
 import { RotationWorker } from "./rotation-worker.ts";
 import { tenantKeys } from "./tenant-keys.ts";
+import { sessionIdleInTransaction } from "../shared/healing/session-faults.ts";
+import { rotationStalled, sealedUnreadable } from "./sealing-faults.ts";
 
 const workerOf = perRuntime((runtime) => new RotationWorker(runtime));
 
 const crypto: ServiceSchema = {
   name: "crypto",
-  mixins: [database()],
+  mixins: [
+    database(),
+    detectors("crypto", {
+      sealed_unreadable: sealedUnreadable,
+      rotation_stalled: rotationStalled,
+      session_idle_in_transaction: sessionIdleInTransaction,
+    }),
+  ],
   actions: implement(
     { ...cryptoContract, ...archiveKeysContract },
     {

@@ -19,6 +19,8 @@ import { accountOf, readConversation, readStatus } from "./own-link.ts";
 import { receiveUpdate } from "./receive-update.ts";
 import { sendReply } from "./replies.ts";
 import { subscribe } from "./subscribe.ts";
+import { linkLeftBehind } from "./link-faults.ts";
+import { overdueRows } from "../shared/healing/overdue-rows.ts";
 
 interface MessengerService extends Service {
   bot?: Bot;
@@ -39,7 +41,17 @@ const messenger: ServiceSchema<object, object, object, MessengerService> = {
       // They mostly wait for their chat's turn: one that asks a lot must not hold up the others.
       concurrentMax: 16,
     }),
-    detectors("messenger", jobFaults("messenger")),
+    detectors("messenger", {
+      ...jobFaults("messenger"),
+      link_left_behind: linkLeftBehind,
+      expired_rows_pile_up: overdueRows("messenger", "messenger.sweep", [
+        { what: "messenger_codes", rows: "from messenger_codes where expires_at < now() - interval '1 day'" },
+        {
+          what: "messenger_updates",
+          rows: "from messenger_updates where taken_at < now() - interval '5 days'",
+        },
+      ]),
+    }),
   ],
   actions: implement(messengerContract, {
     "messenger.link": linkAccount,

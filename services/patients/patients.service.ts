@@ -21,6 +21,7 @@ import { readPatient } from "./read-patient.ts";
 import { readDeleted } from "../shared/deleted.ts";
 import { restorePatient } from "./restore-patient.ts";
 import { sealForCache } from "./seal-for-cache.ts";
+import { overdueRows, purgedAfter } from "../shared/healing/overdue-rows.ts";
 
 const patients: ServiceSchema = {
   name: "patients",
@@ -30,7 +31,16 @@ const patients: ServiceSchema = {
       tasks: { "patients.purge": purgeDeletedPatients },
       schedules: { "patients.purge": "37 2 * * *" },
     }),
-    detectors("patients", jobFaults("patients")),
+    detectors("patients", {
+      ...jobFaults("patients"),
+      purge_overdue: overdueRows("patients", "patients.purge", [
+        {
+          what: "patients",
+          rows: "from patients where deleted_at < now() - make_interval(days => $1)",
+          days: purgedAfter,
+        },
+      ]),
+    }),
   ],
   actions: implement(patientsContract, {
     "patients.list": listPatients,

@@ -17,13 +17,22 @@ import { listPayments } from "./list-payments.ts";
 import { paymentsContract } from "./payments.contract.ts";
 import { sweepNotifications } from "./sweep-notifications.ts";
 import { walletProvider } from "./wallet-provider.ts";
+import { overdueRows } from "../shared/healing/overdue-rows.ts";
 
 const payments: ServiceSchema = {
   name: "payments",
   mixins: [
     database(),
     jobs({ tasks: { "payments.sweep": sweepNotifications }, schedules: { "payments.sweep": "47 2 * * *" } }),
-    detectors("payments", jobFaults("payments")),
+    detectors("payments", {
+      ...jobFaults("payments"),
+      log_beyond_retention: overdueRows("payments", "payments.sweep", [
+        {
+          what: "payment_notifications",
+          rows: "from payment_notifications where received_at < now() - interval '92 days'",
+        },
+      ]),
+    }),
   ],
   actions: implement(paymentsContract, {
     "payments.take_card": (call) => takeNotification(call, cardProvider),

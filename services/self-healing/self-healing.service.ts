@@ -19,6 +19,8 @@ import { lookForFaults } from "./look.ts";
 import { seedFixes } from "./seed-fixes.ts";
 import { selfHealingContract } from "./self-healing.contract.ts";
 import { sweepIncidents } from "./sweep.ts";
+import { invalidIndex, statisticsStale, transactionIdsRunOut, vacuumBehind } from "./database-faults.ts";
+import { sessionIdleInTransaction } from "../shared/healing/session-faults.ts";
 
 interface SelfHealingService extends Service {
   runtime: Runtime;
@@ -48,7 +50,14 @@ const selfHealing: ServiceSchema<object, object, object, SelfHealingService> = {
       schedules: { "self-healing.look": "* * * * *", "self-healing.sweep": "29 3 * * *" },
       serial: ["self-healing.look"],
     }),
-    detectors("self-healing", { job_worker_gone: jobWorkerGone("self-healing") }),
+    detectors("self-healing", {
+      job_worker_gone: jobWorkerGone("self-healing"),
+      session_idle_in_transaction: sessionIdleInTransaction,
+      invalid_index: invalidIndex,
+      statistics_stale: statisticsStale,
+      vacuum_behind: vacuumBehind,
+      transaction_ids_run_out: transactionIdsRunOut,
+    }),
   ],
   actions: implement(selfHealingContract, {
     "self-healing.fixes": listFixes,

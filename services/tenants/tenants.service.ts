@@ -21,13 +21,25 @@ import {
 } from "./keep-tenants.ts";
 import { TenantEntity } from "./tenant.entity.ts";
 import { tenantsContract } from "./tenants.contract.ts";
+import { departmentHeadGone } from "./department-faults.ts";
+import { overdueRows, purgedAfter } from "../shared/healing/overdue-rows.ts";
 
 const tenants: ServiceSchema = {
   name: "tenants",
   mixins: [
     database([TenantEntity]),
     jobs({ tasks: { "tenants.purge": purgeTenants }, schedules: { "tenants.purge": "37 2 * * *" } }),
-    detectors("tenants", jobFaults("tenants")),
+    detectors("tenants", {
+      ...jobFaults("tenants"),
+      department_head_gone: departmentHeadGone,
+      purge_overdue: overdueRows("tenants", "tenants.purge", [
+        {
+          what: "tenants",
+          rows: "from tenants where deleted_at < now() - make_interval(days => $1)",
+          days: purgedAfter,
+        },
+      ]),
+    }),
   ],
   actions: implement(tenantsContract, {
     "tenants.list": listTenants,

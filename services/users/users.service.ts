@@ -20,13 +20,26 @@ import { readProfile } from "./read-profile.ts";
 import { UserEntity } from "./user.entity.ts";
 import { usersContract } from "./users.contract.ts";
 import { userCountsDiffer } from "./user-count-faults.ts";
+import { overdueRows, purgedAfter } from "../shared/healing/overdue-rows.ts";
+import { sessionIdleInTransaction } from "../shared/healing/session-faults.ts";
 
 const users: ServiceSchema = {
   name: "users",
   mixins: [
     database([UserEntity]),
     jobs({ tasks: { "users.purge": purgeDeletedUsers }, schedules: { "users.purge": "17 2 * * *" } }),
-    detectors("users", { ...jobFaults("users"), user_counts_differ: userCountsDiffer }),
+    detectors("users", {
+      ...jobFaults("users"),
+      user_counts_differ: userCountsDiffer,
+      session_idle_in_transaction: sessionIdleInTransaction,
+      purge_overdue: overdueRows("users", "users.purge", [
+        {
+          what: "users",
+          rows: "from users where deleted_at < now() - make_interval(days => $1)",
+          days: purgedAfter,
+        },
+      ]),
+    }),
   ],
   actions: implement(usersContract, {
     "users.list": listUsers,

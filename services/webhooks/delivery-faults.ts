@@ -1,7 +1,7 @@
 // Targets with deliveries that are due while nothing says so: no worker would ever look at them again.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Remedy } from "../shared/healing/port.ts";
+import type { Detector, Remedy } from "../shared/healing/port.ts";
 import { numberIn } from "../shared/healing/targets.ts";
 
 const foundMax = 100;
@@ -56,5 +56,47 @@ export const deliveryStuck: Remedy = {
       values: [numberIn("target", target) ?? 0],
     });
     return { woken: woken.length };
+  },
+};
+
+/** A tenant is told itself when a webhook is switched off, after five days: operators hear of it before. */
+const failingHours = 48;
+
+export const webhookFailing: Detector = {
+  async find(site, { target }) {
+    const rows = await site.db.read<{ id: number; tenant_id: number; hours: number }>(platform, {
+      name: "webhooks.failing",
+      text: `select w.id, w.tenant_id, (extract(epoch from now() - w.failing_since) / 3600)::integer as hours
+        from webhooks w join delivery_targets t on t.tenant_id = w.tenant_id and t.id = w.id
+        where w.failing_since < now() - interval '${failingHours} hours' and w.disabled_at is null
+          and t.is_active and t.deleted_at is null and ($1::integer is null or w.id = $1) order by w.id limit ${foundMax}`,
+      values: [target === undefined ? null : (numberIn("webhook", target) ?? 0)],
+    });
+    return {
+      found: rows.map(({ id, tenant_id: tenantId, hours }) => ({
+        target: `webhook:${id}`,
+        tenantId,
+        evidence: { webhook_id: id, failing_for_hours: hours },
+      })),
+    };
+  },
+};
+
+/** The queue is looked at four times a second. */
+const laggingSeconds = 120;
+
+export const outboxLagging: Detector = {
+  async find(site) {
+    const row = await site.db.readOne<{ waiting: number; seconds: number | null }>(platform, {
+      name: "webhooks.outbox_lag",
+      text: `select count(*)::integer as waiting, extract(epoch from now() - min(e.created_at))::integer as seconds
+        from (select tenant_id, event_id from fan_out_queue q where not exists (select from tenant_freezes f
+            where f.tenant_id = q.tenant_id and f.until > now()) order by event_id limit 1000) q
+          join events e on e.tenant_id = q.tenant_id and e.id = q.event_id`,
+      values: [],
+    });
+    if (row === undefined || row.seconds === null || row.seconds < laggingSeconds) return { found: [] };
+    const evidence = { waiting: row.waiting, oldest_seconds: row.seconds };
+    return { found: [{ target: "outbox", tenantId: null, evidence }] };
   },
 };

@@ -26,7 +26,9 @@ import { sweepDeliveries } from "./sweep.ts";
 import { testWebhook } from "./test-webhook.ts";
 import { webhookChannel } from "./webhook-channel.ts";
 import { webhooksContract } from "./webhooks.contract.ts";
-import { deliveryStuck } from "./delivery-faults.ts";
+import { deliveryStuck, outboxLagging, webhookFailing } from "./delivery-faults.ts";
+import { overdueRows } from "../shared/healing/overdue-rows.ts";
+import { sessionIdleInTransaction } from "../shared/healing/session-faults.ts";
 
 interface WebhooksService extends Service {
   worker?: DeliveryWorker<OpenEndpoint>;
@@ -44,7 +46,21 @@ const webhooks: ServiceSchema<object, object, object, WebhooksService> = {
       },
       schedules: { "webhooks.sweep": "17 1 * * *" },
     }),
-    detectors("webhooks", { ...jobFaults("webhooks"), delivery_stuck: deliveryStuck }),
+    detectors("webhooks", {
+      ...jobFaults("webhooks"),
+      delivery_stuck: deliveryStuck,
+      webhook_failing: webhookFailing,
+      outbox_lagging: outboxLagging,
+      session_idle_in_transaction: sessionIdleInTransaction,
+      log_beyond_retention: overdueRows("webhooks", "webhooks.sweep", [
+        // Their ids begin with the millisecond in which they were made.
+        {
+          what: "deliveries",
+          rows: `from deliveries where id < (lpad(to_hex((extract(epoch from now() - interval '92 days') * 1000)::bigint), 12, '0')
+            || repeat('0', 20))::uuid`,
+        },
+      ]),
+    }),
   ],
   actions: implement(
     { ...webhooksContract, ...deliveriesContract, ...checkpointsContract },

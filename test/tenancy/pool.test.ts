@@ -158,6 +158,8 @@ describe("the program", () => {
         "mixins/job-runner.ts",
         "mixins/jobs.ts",
         "services/health/health.service.ts",
+        "services/shared/healing/job-faults.ts",
+        "services/shared/healing/session-faults.ts",
         "services/shared/rate-limits.ts",
       ],
     ],

@@ -204,7 +204,7 @@ async function fillIncidents(owner: pg.Client, tenantId: number): Promise<void> 
   );
   await owner.query(
     `with opened as (insert into incidents (fix_id, tenant_id, code, service, target, evidence)
-       select id, $1, code, 'users', 'tenant:' || $1::text, '{}' from fixes returning id, fix_id, tenant_id)
+       select id, $1::integer, code, 'users', 'tenant:' || $1::integer, '{}' from fixes returning id, fix_id, tenant_id)
      insert into incident_steps (incident_id, fix_id, tenant_id, step) select id, fix_id, tenant_id, 'detected' from opened`,
     [tenantId],
   );

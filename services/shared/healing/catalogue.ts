@@ -1,11 +1,17 @@
 // All faults that are looked for. The one list: detectors are typed by it, the fixes are seeded from it, and
 // docs/self-healing.md is compared with it.
 import { faultsOfBackups } from "./faults-of-backups.ts";
-import { faultsOfData } from "./faults-of-rows.ts";
+import { faultsOfRows } from "./faults-of-rows.ts";
+import { faultsOfServers } from "./faults-of-servers.ts";
 import { faultsOfWork } from "./faults-of-work.ts";
 import type { KnownFault } from "./known-fault.ts";
 
-export const knownFaults = { ...faultsOfWork, ...faultsOfData, ...faultsOfBackups } as const;
+export const knownFaults = {
+  ...faultsOfWork,
+  ...faultsOfRows,
+  ...faultsOfBackups,
+  ...faultsOfServers,
+} as const;
 
 type Known = typeof knownFaults;
 export type FaultCode = keyof Known;

@@ -1,7 +1,7 @@
 // Known faults of rows: counters, and what should have died.
 import type { KnownFault } from "./known-fault.ts";
 
-export const faultsOfData = {
+export const faultsOfRows = {
   user_counts_differ: {
     at: ["users"],
     title: "Counters of users that differ from a count",
@@ -11,5 +11,86 @@ export const faultsOfData = {
     never: "Changes a user. Changes that are made meanwhile stay counted.",
     risk: "low",
     everyMinutes: 5,
+  },
+  department_head_gone: {
+    at: ["tenants"],
+    title: "A department whose head doctor is deleted",
+    problem: "A department names a head doctor who was deleted.",
+    remedy: "Leaves the department without a head doctor, as the deletion should have.",
+    never: "Names another head doctor, or touches a department whose head is there.",
+    risk: "low",
+    everyMinutes: 10,
+  },
+  expired_rows_pile_up: {
+    at: ["auth", "messenger"],
+    title: "Expired sessions, tokens and codes that pile up",
+    problem: "Rows that expired days ago are still there: the hourly sweep does not run, or not to its end.",
+    remedy: "Begins that sweep again.",
+    never: "Deletes a row that counts for anything: the sweep decides by the same rules as always.",
+    risk: "low",
+    everyMinutes: 30,
+    settlesWithinS: 90,
+  },
+  purge_overdue: {
+    at: ["patients", "tenants", "users"],
+    title: "Deleted rows that should be gone for good",
+    problem:
+      "Tenants, users or patients that were deleted are still in the database two days after their retention.",
+    remedy: "Begins the nightly purge now.",
+    never: "Purges anything before its retention has passed.",
+    risk: "medium",
+    everyMinutes: 60,
+    settlesWithinS: 90,
+  },
+  log_beyond_retention: {
+    at: ["payments", "webhooks"],
+    title: "Logs that are kept for too long",
+    problem: "Deliveries or notifications are older than the 90 days for which they are kept.",
+    remedy: "Begins the nightly sweep now.",
+    never: "Deletes an entry of the audit log, or anything younger than 90 days.",
+    risk: "low",
+    everyMinutes: 60,
+    settlesWithinS: 90,
+  },
+  audit_chain_broken: {
+    at: ["audit"],
+    title: "An audit log that is not whole",
+    problem: "The proof of a tenant's log found an entry that was altered, removed, inserted or reordered.",
+    remedy: null,
+    never:
+      "Writes, hashes or deletes an entry: what was found is evidence. Verify the log, and compare it with its checkpoints.",
+    risk: "high",
+    everyMinutes: 1,
+  },
+  audit_proof_overdue: {
+    at: ["audit"],
+    title: "An audit log that is not proved any more",
+    problem:
+      "A tenant's log was not recomputed from its first entry for more than two days; it should be daily.",
+    remedy: "Begins the job that signs and proves.",
+    never: "Changes the log, or says that it is whole.",
+    risk: "low",
+    everyMinutes: 30,
+    settlesWithinS: 90,
+  },
+  sealed_unreadable: {
+    at: ["crypto"],
+    title: "Sealed fields that do not open",
+    problem:
+      "A rotation met fields of patients, records or webhooks that cannot be opened: their key is gone, or their bytes were changed.",
+    remedy: null,
+    never: "Changes or deletes such a field: a key that is put back from a backup opens it again.",
+    risk: "high",
+    everyMinutes: 10,
+  },
+  rotation_stalled: {
+    at: ["crypto"],
+    title: "A key rotation that stands still",
+    problem:
+      "A rotation is running, but for five minutes no process has walked on, or it has taken more than two days.",
+    remedy: null,
+    never: "Ends a rotation or a key. Reads and writes go on meanwhile.",
+    risk: "medium",
+    everyMinutes: 1,
   },
 } as const satisfies Record<string, KnownFault>;

@@ -45,6 +45,27 @@ export const faultsOfWork = {
     everyMinutes: 1,
     settlesWithinS: 60,
   },
+  jobs_waiting: {
+    at: [
+      "audit",
+      "auth",
+      "backups",
+      "mail",
+      "messenger",
+      "patients",
+      "payments",
+      "tenants",
+      "users",
+      "webhooks",
+    ],
+    title: "Jobs that nobody takes",
+    problem:
+      "Jobs of a kind have been due for more than a quarter of an hour, and no worker has taken them: none runs, or all are busy.",
+    remedy: null,
+    never: "Begins or ends a process. Look at the processes of the service that the task is named after.",
+    risk: "medium",
+    everyMinutes: 1,
+  },
   delivery_stuck: {
     at: ["webhooks"],
     title: "A delivery stuck in sending",
@@ -55,5 +76,46 @@ export const faultsOfWork = {
     risk: "low",
     everyMinutes: 1,
     settlesWithinS: 60,
+  },
+  webhook_failing: {
+    at: ["webhooks"],
+    title: "A webhook that has failed for days",
+    problem:
+      "For more than two days nothing but failures has come from a webhook. After five days it is switched off, and its tenant is told.",
+    remedy: null,
+    never: "Switches a webhook off, changes its address, or drops what is to be told to it.",
+    risk: "low",
+    everyMinutes: 10,
+  },
+  outbox_lagging: {
+    at: ["webhooks"],
+    title: "Events that do not become deliveries",
+    problem:
+      "Events have been in the outbox for more than two minutes: no process with webhooks or the messenger works, or it cannot keep up.",
+    remedy: null,
+    never: "Drops or reorders an event. What is in the outbox is told when a process works again.",
+    risk: "high",
+    everyMinutes: 1,
+  },
+  link_left_behind: {
+    at: ["messenger"],
+    title: "A chat of somebody who may not be told any more",
+    problem:
+      "A chat is linked to a user who is blocked or deleted, or its end was not followed by the word to the chat.",
+    remedy: "Ends the link, cancels what is on its way to it, and tells the chat.",
+    never: "Unlinks a chat whose user is active.",
+    risk: "low",
+    everyMinutes: 10,
+  },
+  session_idle_in_transaction: {
+    at: ["backups", "crypto", "self-healing", "users", "webhooks"],
+    title: "A connection that holds a transaction and does nothing",
+    problem:
+      "A connection of one of our logins has been idle within a transaction for longer than IDLE_IN_TRANSACTION_MAX_SECONDS. It keeps rows locked and dead rows from being vacuumed.",
+    remedy: "Ends that connection. Its transaction is undone.",
+    never:
+      "Ends a connection that runs a statement, that a backup or restore has opened, or that is another login's.",
+    risk: "medium",
+    everyMinutes: 1,
   },
 } as const satisfies Record<string, KnownFault>;

@@ -1,7 +1,7 @@
 // Durable jobs that nobody works on, of the tasks of one service. Each login sees the jobs of its own services alone, so each
 // service looks for its own.
-import type { Found, Question, Remedy, Site } from "./port.ts";
-import { numberIn } from "./targets.ts";
+import type { Detector, Found, Question, Remedy, Site } from "./port.ts";
+import { numberIn, textIn } from "./targets.ts";
 
 /** Held jobs are said to be held every ten seconds, and given back after forty (mixins/held-jobs.ts). */
 const silentSeconds = 120;
@@ -67,8 +67,43 @@ export const jobGaveUp = (service: string): Remedy => ({
   },
 });
 
+/** A worker takes what is due within seconds; with all of them busy it may be minutes. */
+const waitingMinutes = 15;
+
+const jobsWaiting = (service: string): Detector => ({
+  async find(site, { target }) {
+    const one = target === undefined ? null : (textIn("task", target) ?? "");
+    const { rows } = await site.db.pool.query<{ task: string; waiting: number; seconds: number }>(
+      `select t.identifier as task, count(*)::integer as waiting, extract(epoch from now() - min(j.run_at))::integer as seconds
+       from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+       where starts_with(t.identifier, $1) and j.locked_at is null and j.attempts < j.max_attempts
+         and j.run_at < now() - interval '${waitingMinutes} minutes' and ($2::text is null or t.identifier = $2)
+       group by t.identifier order by t.identifier limit ${foundMax}`,
+      [`${service}.`, one],
+    );
+    return {
+      found: rows.map(({ task, waiting, seconds }) => ({
+        target: `task:${task}`,
+        tenantId: null,
+        evidence: { task, waiting, oldest_seconds: seconds },
+      })),
+    };
+  },
+});
+
 /** What every service with durable jobs looks for. */
 export const jobFaults = (service: string) => ({
+  jobs_waiting: jobsWaiting(service),
   job_worker_gone: jobWorkerGone(service),
   job_gave_up: jobGaveUp(service),
 });
+
+/** Keys of a task's jobs that wait for a worker or have one, and will be tried again. */
+export async function keysInQueue(site: Site, task: string): Promise<ReadonlySet<string>> {
+  const { rows } = await site.db.pool.query<{ key: string }>(
+    `select j.key from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+     where t.identifier = $1 and j.key is not null and j.attempts < j.max_attempts limit 10000`,
+    [task],
+  );
+  return new Set(rows.map(({ key }) => key));
+}

@@ -67,4 +67,10 @@ export const databaseSettings = {
     "10",
     "Most database connections of one process",
   ),
+  idleInTransactionMaxSeconds: setting(
+    "IDLE_IN_TRANSACTION_MAX_SECONDS",
+    read.wholeNumber(1, 86_400),
+    "600",
+    "How long a connection of the services may hold a transaction without a statement before self-healing takes it for forgotten",
+  ),
 };

@@ -1,0 +1,116 @@
+// What should be there and is not: a full backup that is young enough, its proof, and the end of a freeze.
+import { randomUUID } from "node:crypto";
+import type { FaultCode } from "../shared/healing/catalogue.ts";
+import { platform } from "../shared/database/scope.ts";
+import type { FoundAll, Remedy, Site } from "../shared/healing/port.ts";
+import { numberIn } from "../shared/healing/targets.ts";
+import { newBackupId } from "./begin-backup.ts";
+import { underWay } from "./job.rules.ts";
+import { insertJob, type NewJob, system } from "./job-store.ts";
+
+/** The proof is made weekly. */
+const proofDaysMax = 9;
+/** Of a freeze that nobody prolonged; the hourly sweep takes them after an hour. */
+const freezeMinutes = 10;
+const everything = "everything";
+
+interface Age {
+  hours: number;
+  under_way: boolean;
+}
+
+async function overdue(site: Site, text: string, hoursMax: number): Promise<FoundAll> {
+  if (site.runtime.config.backupCron === undefined) return { found: [] };
+  const row = await site.db.readOne<Age>(platform, { text, values: [underWay] });
+  if (row === undefined || row.under_way || row.hours < hoursMax) return { found: [] };
+  const evidence = { hours: Math.floor(row.hours), hours_max: hoursMax };
+  return { found: [{ target: everything, tenantId: null, evidence }] };
+}
+
+const jobIsUnderWay = (kind: string) =>
+  `exists (select from backup_jobs where kind = '${kind}' and tenant_id is null and status = any($1))`;
+const newestFull = "(select max(created_at) from backups where type = 'full' and state = 'complete')";
+const hoursSince = (moment: string) => `extract(epoch from now() - ${moment})::float8 / 3600`;
+
+export const backupOverdue: Remedy = {
+  find: (site) =>
+    overdue(
+      site,
+      `select ${hoursSince(`coalesce(${newestFull}, (select min(created_at) from tenants))`)} as hours,
+         ${jobIsUnderWay("backup")} as under_way`,
+      site.runtime.config.backupAgeMaxHours,
+    ),
+  wouldDo: ({ evidence }) =>
+    `Would begin a full backup: the newest is ${String(evidence["hours"])} h old, more than ${String(evidence["hours_max"])}.`,
+  async heal({ db }) {
+    const job: NewJob = {
+      id: randomUUID(),
+      kind: "backup",
+      type: "full",
+      tenantId: null,
+      backupId: newBackupId(),
+      reason: "nightly",
+      createdBy: null,
+      operator: null,
+    };
+    await db.change(platform, system, (change) => insertJob(change, job));
+    return { job_id: job.id, backup_id: job.backupId };
+  },
+};
+
+export const proofOverdue: Remedy = {
+  find: (site) =>
+    overdue(
+      site,
+      `select coalesce(${hoursSince(`(select coalesce(max(tested_at) filter (where test_passed), min(created_at))
+           from backups where type = 'full' and state = 'complete')`)}, 0) as hours, ${jobIsUnderWay("test")} as under_way`,
+      proofDaysMax * 24,
+    ),
+  wouldDo: ({ evidence }) =>
+    `Would restore the newest full backup into a scratch schema: the last proof is ${String(evidence["hours"])} h old.`,
+  async heal({ db }) {
+    await db.change(platform, system, (change) =>
+      change.enqueue("backups.prove", {}, { key: "backups.prove:healing" }),
+    );
+    return { begun: "backups.prove" };
+  },
+};
+
+export const freezeLeftBehind: Remedy = {
+  async find(site, { target }) {
+    const one = target === undefined ? null : (numberIn("tenant", target) ?? 0);
+    const rows = await site.db.read<{ tenant_id: number; seconds: number }>(platform, {
+      name: "backups.freezes_left",
+      text: `select f.tenant_id, extract(epoch from now() - f.until)::integer as seconds from tenant_freezes f
+        where f.until < now() - interval '${freezeMinutes} minutes' and ($2::integer is null or f.tenant_id = $2)
+          and not exists (select from backup_jobs j where j.id = f.job_id and j.status = any($1) and j.leased_until > now())
+        order by 1 limit 100`,
+      values: [underWay, one],
+    });
+    return {
+      found: rows.map(({ tenant_id: tenantId, seconds }) => ({
+        target: `tenant:${tenantId}`,
+        tenantId,
+        evidence: { lapsed_for_seconds: seconds },
+      })),
+    };
+  },
+  wouldDo: ({ evidence }) =>
+    `Would delete the mark of a restore that let go ${String(evidence["lapsed_for_seconds"])} s ago.`,
+  async heal({ db }, target) {
+    const gone = await db.write(platform, system, {
+      name: "backups.thaw_left",
+      text: `delete from tenant_freezes where tenant_id = $1 and until < now() - interval '${freezeMinutes} minutes'
+        returning tenant_id`,
+      values: [numberIn("tenant", target) ?? 0],
+    });
+    return { deleted: gone.length };
+  },
+};
+
+/** Named here so that a fault of the catalogue that is none of the backups' cannot be among them. */
+export const backupFaults = {
+  backup_overdue: backupOverdue,
+  proof_overdue: proofOverdue,
+  freeze_left_behind: freezeLeftBehind,
+} satisfies Partial<Record<FaultCode, Remedy>>;

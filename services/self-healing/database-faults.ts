@@ -1,0 +1,66 @@
+// What PostgreSQL's own catalogue and statistics say is wrong with the database. Mending it takes the rights of the tables'
+// owner, which no service has, so a person is told. These views are small and readable by every login.
+import { platform } from "../shared/database/scope.ts";
+import type { Detector, Found, Site } from "../shared/healing/port.ts";
+import { textIn } from "../shared/healing/targets.ts";
+
+const foundMax = 50;
+/** Below that a table is too small to matter. */
+const rowsMin = 50_000;
+/** PostgreSQL stops writing at some 2 147 million; a healthy server keeps below 200 million by itself. */
+const transactionsMax = 1_000_000_000;
+
+interface Named {
+  name: string;
+  evidence: Record<string, unknown>;
+}
+
+function byName(kind: string, statement: string): Detector {
+  return {
+    async find(site: Site, { target }) {
+      const rows = await site.db.read<Named>(platform, {
+        text: `select * from (${statement}) found where $1::text is null or name = $1 order by name limit ${foundMax}`,
+        values: [target === undefined ? null : (textIn(kind, target) ?? "")],
+      });
+      const found: Found[] = rows.map(({ name, evidence }) => ({
+        target: `${kind}:${name}`,
+        tenantId: null,
+        evidence,
+      }));
+      return { found };
+    },
+  };
+}
+
+/** One that is being built at this moment is not valid either. */
+export const invalidIndex = byName(
+  "index",
+  `select c.relname::text as name, json_build_object('table', t.relname, 'bytes', pg_relation_size(c.oid)) as evidence
+   from pg_index i join pg_class c on c.oid = i.indexrelid join pg_class t on t.oid = i.indrelid
+   where c.relnamespace in ('public'::regnamespace, 'graphile_worker'::regnamespace) and not (i.indisvalid and i.indisready)
+     and not exists (select from pg_stat_progress_create_index p where p.index_relid = c.oid)`,
+);
+
+export const statisticsStale = byName(
+  "table",
+  `select relname::text as name, json_build_object('rows', n_live_tup, 'changed', n_mod_since_analyze,
+      'analyzed_at', greatest(last_analyze, last_autoanalyze)) as evidence
+   from pg_stat_user_tables where schemaname in ('public', 'graphile_worker') and n_mod_since_analyze > ${rowsMin}
+     and n_mod_since_analyze > n_live_tup * 0.5
+     and coalesce(greatest(last_analyze, last_autoanalyze), '-infinity') < now() - interval '1 day'`,
+);
+
+export const vacuumBehind = byName(
+  "table",
+  `select relname::text as name, json_build_object('rows', n_live_tup, 'dead', n_dead_tup,
+      'vacuumed_at', greatest(last_vacuum, last_autovacuum)) as evidence
+   from pg_stat_user_tables where schemaname in ('public', 'graphile_worker') and n_dead_tup > ${rowsMin}
+     and n_dead_tup > n_live_tup
+     and coalesce(greatest(last_vacuum, last_autovacuum), '-infinity') < now() - interval '1 day'`,
+);
+
+export const transactionIdsRunOut = byName(
+  "database",
+  `select datname::text as name, json_build_object('transactions', age(datfrozenxid), 'max', ${transactionsMax}) as evidence
+   from pg_database where datname = current_database() and age(datfrozenxid) > ${transactionsMax}`,
+);

@@ -1,0 +1,393 @@
+// Every fault of the catalogue, provoked on the running service: met by its detector, and healed and verified where it has a
+// remedy. Fixes are confirmed before, so that what happens is what happens by itself.
+import { readdir, rm, stat, utimes, writeFile, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { catalogue, type FaultCode } from "../../services/shared/healing/catalogue.ts";
+import { backUp, ended } from "../backups/scene.ts";
+import { passwordOf } from "../../services/shared/database/application-login.ts";
+import { urlAs } from "../support/logins.ts";
+import { eventually } from "../support/service.ts";
+import { makeClinic, makeDepartment, makeUser } from "../support/tenancy.ts";
+import { type Incident, miscount, openScene, type Scene } from "./scene.ts";
+
+let scene: Scene;
+let clinic: Awaited<ReturnType<typeof makeClinic>>;
+const provoked = new Set<string>();
+
+beforeAll(async () => {
+  scene = await openScene({ WEBHOOK_ALLOW_SUBNETS: "127.0.0.0/8", IDLE_IN_TRANSACTION_MAX_SECONDS: "3" });
+  clinic = await makeClinic(scene.service, scene.token);
+  await scene.service.call("POST", "/api/admin/self-healing/seed-fixes", { token: scene.token });
+  for (const { code, remedy } of await scene.fixes()) if (remedy !== null) await scene.confirm(code);
+}, 60_000);
+afterAll(() => scene?.stop());
+
+const sql = (text: string, values?: unknown[]) => scene.sql<Record<string, any>>(text, values);
+
+/** Met, and for one with a remedy: healed, verified, and the time that it took is known. */
+async function seen(code: FaultCode, target: string | RegExp): Promise<Incident> {
+  provoked.add(code);
+  const known = catalogue.find((each) => each.code === code);
+  const incident = await scene.met(code, target, known?.remedy === null ? "open" : "healed");
+  expect(Object.keys(incident.evidence).length).toBeGreaterThan(0);
+  if (known?.remedy === null) {
+    expect(incident).toMatchObject({ tries: 0, would_do: null, repair_s: null });
+    return incident;
+  }
+  expect(incident.would_do).toMatch(/^Would .+\.$/);
+  expect(incident.repair_s).toBeGreaterThan(0);
+  expect(incident.history.map(({ step }) => step)).toEqual(["detected", "trying", "healed"]);
+  return incident;
+}
+
+const jobsOf = (task: string) =>
+  sql(
+    "select j.* from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id where t.identifier = $1",
+    [task],
+  );
+
+describe("work", () => {
+  it("a job whose worker is gone is given back and done", async () => {
+    await sql(
+      `with job as (select (graphile_worker.add_job('users.purge', run_at := now() + interval '1 day')).id)
+       select from job`,
+    );
+    await sql(
+      `update graphile_worker._private_jobs set locked_at = now() - interval '10 minutes', locked_by = 'dead', run_at = now()
+       where task_id = (select id from graphile_worker._private_tasks where identifier = 'users.purge')`,
+    );
+    await seen("job_worker_gone", /^job:/);
+    await eventually(async () => (await jobsOf("users.purge")).length === 0);
+  });
+
+  it("a job that failed too often is begun again", async () => {
+    await sql(
+      "select graphile_worker.add_job('tenants.purge', run_at := now() + interval '1 day', max_attempts := 3)",
+    );
+    await sql(
+      `update graphile_worker._private_jobs set attempts = 3 where task_id =
+         (select id from graphile_worker._private_tasks where identifier = 'tenants.purge')`,
+    );
+    await seen("job_gave_up", /^job:/);
+    await eventually(async () => (await jobsOf("tenants.purge")).length === 0);
+  });
+
+  it("jobs that nobody takes are told", async () => {
+    // Of a queue that somebody else holds, as far as its row says.
+    await sql(
+      "insert into graphile_worker._private_job_queues (queue_name, locked_at, locked_by) values ('held', now(), 'nobody')",
+    );
+    await sql(
+      "select graphile_worker.add_job('patients.purge', run_at := now() - interval '20 minutes', queue_name := 'held')",
+    );
+    await seen("jobs_waiting", "task:patients.purge");
+    await sql(
+      "update graphile_worker._private_job_queues set locked_at = null, locked_by = null where queue_name = 'held'",
+    );
+    await scene.met("jobs_waiting", "task:patients.purge", "ended");
+  });
+
+  async function webhook(): Promise<number> {
+    const body = { url: "http://127.0.0.1:9/nobody", events: ["*"] };
+    const { body: made } = await scene.service.call("POST", "/api/webhooks/register", {
+      token: clinic.token,
+      body,
+    });
+    return made.id;
+  }
+
+  it("a delivery that nobody is told to make is made", async () => {
+    const id = await webhook();
+    await sql(
+      `insert into deliveries (tenant_id, target_id, event_id, seq, kind, payload, occurred_at, due_at)
+       values ($1, $2, 999999, 1, 'user.created', '{}', now(), now() - interval '10 minutes')`,
+      [clinic.id, id],
+    );
+    await seen("delivery_stuck", `target:${id}`);
+    await eventually(
+      async () =>
+        (await sql("select from deliveries where target_id = $1 and attempts > 0", [id])).length > 0,
+    );
+  });
+
+  it("a webhook that has failed for days is told", async () => {
+    const id = await webhook();
+    await sql("update webhooks set failing_since = now() - interval '3 days' where id = $1", [id]);
+    await seen("webhook_failing", `webhook:${id}`);
+    await sql("update webhooks set failing_since = null where id = $1", [id]);
+    await scene.met("webhook_failing", `webhook:${id}`, "ended");
+  });
+
+  it("events that do not become deliveries are told", async () => {
+    // Somebody else holds the fan-out of the tenant.
+    const other = new pg.Client({ connectionString: scene.service.database.url });
+    await other.connect();
+    try {
+      await other.query("select pg_advisory_lock($1, $2)", [0x0fa4, clinic.id]);
+      await makeDepartment(scene.service, clinic.token);
+      await sql(
+        "update events set created_at = now() - interval '5 minutes' where (tenant_id, id) in (select tenant_id, event_id from fan_out_queue)",
+      );
+      await seen("outbox_lagging", "outbox");
+    } finally {
+      await other.end();
+    }
+    await scene.met("outbox_lagging", "outbox", "ended");
+  });
+
+  it("a chat of a user who was blocked is unlinked", async () => {
+    const user = await makeUser(scene.service, clinic.token);
+    const [target] = await sql(
+      "insert into delivery_targets (tenant_id, channel, events) values ($1, 'messenger', '{user.created}') returning id",
+      [clinic.id],
+    );
+    await sql("alter table users disable trigger user");
+    await sql("update users set is_active = false where id = $1", [user.id]);
+    await sql("alter table users enable trigger user");
+    await sql(
+      "insert into messenger_links (id, tenant_id, user_id, chat_id, display_name) values ($1, $2, $3, 4711, 'x')",
+      [target?.id, clinic.id, user.id],
+    );
+    await seen("link_left_behind", `link:${target?.id}`);
+    expect(await sql("select from messenger_links where id = $1", [target?.id])).toEqual([]);
+    // The counters were not told of the block either.
+    await seen("user_counts_differ", `tenant:${clinic.id}`);
+  });
+
+  it("a connection that holds a transaction and does nothing is ended", async () => {
+    const password = passwordOf(
+      "login",
+      "records",
+      { kinds: [], passwords: {} },
+      scene.service.settings["BOOT_SECRET"],
+    );
+    const idle = new pg.Client({
+      connectionString: urlAs(scene.service.database, "records_login", password),
+      application_name: "records",
+    });
+    idle.on("error", () => {});
+    const gone = new Promise((resolve) => idle.once("end", resolve));
+    await idle.connect();
+    const { rows } = await idle.query("select pg_backend_pid() as pid");
+    await idle.query("begin");
+    await seen("session_idle_in_transaction", new RegExp(`^session:${rows[0].pid}@`));
+    await gone;
+    expect(await sql("select from pg_stat_activity where pid = $1", [rows[0].pid])).toEqual([]);
+  });
+});
+
+describe("rows", () => {
+  it("counters of users are corrected", async () => {
+    const other = await makeClinic(scene.service, scene.token);
+    await miscount(scene, other.id);
+    await seen("user_counts_differ", `tenant:${other.id}`);
+  });
+
+  it("a department loses a head doctor who is deleted", async () => {
+    const doctor = await makeUser(scene.service, clinic.token, { role: "head_doctor" });
+    const department = await makeDepartment(scene.service, clinic.token, { head_doctor_id: doctor.id });
+    await sql("update users set deleted_at = now() where id = $1", [doctor.id]);
+    await seen("department_head_gone", `department:${department.id}`);
+    expect(await sql("select head_doctor_id from departments where id = $1", [department.id])).toEqual([
+      { head_doctor_id: null },
+    ]);
+  });
+
+  it("expired sessions, tokens and counters go", async () => {
+    await sql(
+      `insert into mail_tokens (tenant_id, user_id, kind, token_hash, expires_at)
+       select tenant_id, id, 'verify_email', sha256('old'), now() - interval '5 days' from users limit 1`,
+    );
+    await seen("expired_rows_pile_up", "rows:mail_tokens");
+    // One sweep takes all: what is provoked together is gone together.
+    await sql("insert into rate_limits (key, points, expire) values ('old', 1, 1000)");
+    await seen("expired_rows_pile_up", "rows:rate_limits");
+  });
+
+  it("what was deleted before the retention is purged", async () => {
+    const gone = await makeUser(scene.service, clinic.token);
+    await sql("update users set deleted_at = now() - interval '40 days' where id = $1", [gone.id]);
+    await seen("purge_overdue", "rows:users");
+    expect(await sql("select from users where id = $1", [gone.id])).toEqual([]);
+  });
+
+  it("notifications and deliveries beyond 90 days are swept", async () => {
+    await sql(
+      `insert into payment_notifications (provider, notification_id, type, body_hash, state, received_at)
+       values ('card', 'old', 'none', sha256('old'), 'ignored', now() - interval '100 days')`,
+    );
+    await seen("log_beyond_retention", "rows:payment_notifications");
+  });
+
+  it("an audit log that is not whole is told, and one that is not proved is proved", async () => {
+    await eventually(
+      async () => (await sql("select from audit_proofs where tenant_id = $1", [clinic.id])).length > 0,
+      60_000,
+    );
+    await sql("update audit_proofs set first_bad_seq = 1, proved_at = now() where tenant_id = $1", [
+      clinic.id,
+    ]);
+    await seen("audit_chain_broken", `tenant:${clinic.id}`);
+    await sql(
+      "update audit_proofs set first_bad_seq = null, proved_at = now() - interval '3 days' where tenant_id = $1",
+      [clinic.id],
+    );
+    await seen("audit_proof_overdue", `tenant:${clinic.id}`);
+    await scene.met("audit_chain_broken", `tenant:${clinic.id}`, "ended");
+  });
+
+  it("sealed fields that do not open, and a rotation that stands still, are told", async () => {
+    await sql(
+      `insert into rotations (master_version, previous_version, rewrapped, rows_total, tenants_total, state, started_at, finished_at)
+       values (1, 1, 0, 5, 0, 'finished', now() - interval '3 days', now())`,
+    );
+    await sql(
+      `insert into quarantined_fields (tenant_id, table_name, row_id, column_name, reason, rotation_id)
+       select $1, 'patients', 1, 'notes', 'format', max(id) from rotations`,
+      [clinic.id],
+    );
+    await seen("sealed_unreadable", `tenant:${clinic.id}`);
+    await sql("delete from quarantined_fields");
+    await scene.met("sealed_unreadable", `tenant:${clinic.id}`, "ended");
+    const [rotation] = await sql(
+      `update rotations set state = 'running', finished_at = null, leased_by = gen_random_uuid(),
+         leased_until = now() + interval '50 seconds' returning id`,
+    );
+    await seen("rotation_stalled", `rotation:${rotation?.id}`);
+    await sql("delete from rotations");
+    await scene.met("rotation_stalled", `rotation:${rotation?.id}`, "ended");
+  });
+});
+
+describe("backups", () => {
+  /** In the folder store a key is a path. */
+  async function fileOf(id: string, part: string): Promise<string> {
+    for (const entry of await readdir(scene.service.settings["DATA_DIR"] ?? "", { recursive: true }))
+      if (entry.endsWith(join("backups", id, part)))
+        return join(scene.service.settings["DATA_DIR"] ?? "", entry);
+    throw new Error(`no ${part} of ${id}`);
+  }
+
+  it("a job that nobody works on, and the queue has forgotten, is taken up", async () => {
+    const id = crypto.randomUUID();
+    await sql(
+      `insert into backup_jobs (id, kind, type, backup_id, reason, status, leased_by, leased_until)
+       values ($1, 'backup', 'full', $2, 'manual', 'running', gen_random_uuid(), now() - interval '10 minutes')`,
+      [id, `bk_${id.replaceAll("-", "")}`],
+    );
+    await seen("backup_job_abandoned", `backup_job:${id}`);
+    expect(await ended(scene.service, scene.token, id)).toMatchObject({ status: "succeeded" });
+  });
+
+  it("a full backup that is too old is followed by another, and an old proof by a new one", async () => {
+    await sql(
+      "update backups set created_at = now() - interval '30 days', verified_at = now() - interval '30 days', tested_at = now() - interval '20 days', test_passed = true",
+    );
+    await seen("backup_overdue", "everything");
+    await eventually(
+      async () =>
+        (await sql("select from backups where type = 'full' and created_at > now() - interval '1 hour'"))
+          .length > 0,
+      60_000,
+    );
+    await seen("proof_overdue", "everything");
+    await eventually(
+      async () =>
+        (await sql("select from backups where test_passed and tested_at > now() - interval '1 hour'"))
+          .length > 0,
+      60_000,
+    );
+  });
+
+  it("a backup whose archive is not in the store leaves the list", async () => {
+    const kept = await backUp(scene.service, clinic.token);
+    const lost = await backUp(scene.service, clinic.token);
+    await sql("update backups set verified_at = now() - interval '1 hour'");
+    await rm(await fileOf(lost.backup_id, "data"));
+    await seen("backup_object_missing", `backup:${lost.backup_id}`);
+    await eventually(
+      async () => (await sql("select from backups where id = $1", [lost.backup_id])).length === 0,
+    );
+    expect(await sql("select state from backups where id = $1", [kept.backup_id])).toEqual([
+      { state: "complete" },
+    ]);
+  });
+
+  it("a backup that the list has lost is listed again, and what a failed try left is deleted", async () => {
+    const made = await backUp(scene.service, clinic.token);
+    const [before] = await sql("select size_bytes, rows, sha256 from backups where id = $1", [
+      made.backup_id,
+    ]);
+    await sql("delete from backups where id = $1", [made.backup_id]);
+    const long = new Date(Date.now() - 3 * 3_600_000);
+    for (const part of ["data", "manifest"]) await utimes(await fileOf(made.backup_id, part), long, long);
+    await seen("object_without_backup", `object:${made.backup_id}`);
+    expect(await sql("select size_bytes, rows, sha256 from backups where id = $1", [made.backup_id])).toEqual(
+      [before],
+    );
+
+    const left = `bk_${"0".repeat(31)}7`;
+    const path = join(await fileOf(made.backup_id, "data"), "../..", left);
+    await mkdir(path);
+    await writeFile(join(path, "data"), "half");
+    await utimes(join(path, "data"), long, long);
+    await seen("object_without_backup", `object:${left}`);
+    await expect(stat(join(path, "data"))).rejects.toMatchObject({ code: "ENOENT" });
+  });
+
+  it("the mark of a restore that no longer runs is deleted", async () => {
+    await sql(
+      "insert into tenant_freezes (tenant_id, job_id, until) values ($1, gen_random_uuid(), now() - interval '20 minutes')",
+      [clinic.id],
+    );
+    await seen("freeze_left_behind", `tenant:${clinic.id}`);
+    expect(await sql("select from tenant_freezes")).toEqual([]);
+  });
+});
+
+describe("the database", () => {
+  it("an index that is not valid is told", async () => {
+    await sql("create table broken (id integer); create index broken_id on broken (id)");
+    await sql("update pg_index set indisvalid = false where indexrelid = 'broken_id'::regclass");
+    await seen("invalid_index", "index:broken_id");
+    await sql("drop table broken");
+    await scene.met("invalid_index", "index:broken_id", "ended");
+  });
+
+  it("statistics that are out of date, and dead rows that stay, are told", async () => {
+    await sql("create table busy (id integer) with (autovacuum_enabled = false)");
+    await sql("insert into busy select generate_series(1, 150000)");
+    await sql("delete from busy where id > 60000");
+    await sql("select pg_stat_force_next_flush()");
+    await seen("statistics_stale", "table:busy");
+    await seen("vacuum_behind", "table:busy");
+    await sql("drop table busy");
+    await scene.met("vacuum_behind", "table:busy", "ended");
+  });
+
+  it("transaction ids that run out are told", async () => {
+    const [{ frozen } = { frozen: "" }] = await sql(
+      "select datfrozenxid::text as frozen from pg_database where datname = current_database()",
+    );
+    await sql(
+      `update pg_database set datfrozenxid = (((pg_current_xact_id()::text::bigint - 1200000000) & 4294967295)::text)::xid
+       where datname = current_database()`,
+    );
+    await seen("transaction_ids_run_out", /^database:/);
+    await sql("update pg_database set datfrozenxid = ($1::text)::xid where datname = current_database()", [
+      frozen,
+    ]);
+    await scene.met("transaction_ids_run_out", /^database:/, "ended");
+  });
+});
+
+it("every fault of the catalogue was provoked, and nothing else was touched", async () => {
+  expect(catalogue.map(({ code }) => code).filter((code) => !provoked.has(code))).toEqual([]);
+  expect(catalogue.filter(({ remedy }) => remedy !== null).length).toBeGreaterThanOrEqual(12);
+  const fixes = await scene.fixes();
+  expect(fixes.filter(({ status }) => status === "suspended")).toEqual([]);
+  expect(fixes.filter((fix) => fix["failed"] !== 0)).toEqual([]);
+  expect(await scene.look()).toMatchObject({ found: 0, opened: 0, silent: [] });
+});
