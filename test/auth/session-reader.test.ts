@@ -10,7 +10,7 @@ interface Reading {
 }
 
 /** A database whose answers come when the test says so. */
-function heldDatabase(): { database: Database; next(): Promise<Reading>; count(): number } {
+function heldDatabase(): { database: Database; next: () => Promise<Reading>; count: () => number } {
   const readings: Reading[] = [];
   const waiting: ((reading: Reading) => void)[] = [];
   let taken = 0;

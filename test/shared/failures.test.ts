@@ -21,5 +21,7 @@ it.each([
   expect([told.message, told.name, noteworthy]).toEqual(["Internal error", "MoleculerError", true]);
   expect(told).toMatchObject({ code: 500, type: "internal_error" });
   expect(told.cause).toBeUndefined();
-  expect(JSON.stringify({ ...told, stack: told.stack })).not.toContain("canary");
+  expect(
+    JSON.stringify(Object.getOwnPropertyNames(told).map((name) => Reflect.get(told, name))),
+  ).not.toContain("canary");
 });
