@@ -65,11 +65,10 @@ async function assertSound(copy: string): Promise<void> {
     ([file]) => file,
   );
   for (const [file, named] of byFile) {
-    const { failed, ran } = await runTests(
-      copy,
-      new Map([[file, named.map(([, title]) => title)]]),
-      ending.signal,
-    );
+    const tests = new Map([[file, named.map(([, title]) => title)]]);
+    const first = await runTests(copy, tests, ending.signal);
+    // Once more, should the machine have been too busy.
+    const { failed, ran } = first.failed.size === 0 ? first : await runTests(copy, tests, ending.signal);
     const titles = failed.get(file) ?? [];
     if (titles.length > 0) fail(`Without any fault ${file} fails: ${titles.join("; ")}`);
     const all = ran.get(file) ?? [];

@@ -77,8 +77,8 @@ export const backupFaults: readonly PlantedFault[] = [
   {
     says: "a restore keeps no backup of the present",
     file: "services/backups/restore-tenant.ts",
-    text: "await keepThePresent(restore);",
-    replacement: "",
+    text: "const safetyBackupId = await keepThePresent(restore);",
+    replacement: 'const safetyBackupId = `bk_${"0".repeat(32)}`;',
     tests: { "test/backups/restore.test.ts": "leaves a safety backup" },
   },
   {
