@@ -1,5 +1,6 @@
 // Section 4.6: departments and their head doctors.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { withHolder } from "../support/holder.ts";
 import { traceOf } from "../support/journal.ts";
 import { repeatsOf } from "../support/repeats.ts";
 import { type Answer, startService, type TestService } from "../support/service.ts";
@@ -335,5 +336,51 @@ describe("the list", () => {
     const answer = await list(query);
     expect(answer.status).toBe(422);
     expect(answer.body.detail).toMatchObject([{ loc: ["query", field] }]);
+  });
+});
+
+describe("a doctor who becomes head in the same moment in which they", () => {
+  const url = () => service.database.url;
+  const deleted = "update users set deleted_at = now() where id = $1";
+
+  it("are deleted does not: whoever makes them head waits, and sees it", async () => {
+    const [head, department] = [await userOf("doctor"), await makeDepartment(service, clinic.token)];
+    const answer = await withHolder(url(), async (holder) => {
+      await holder.query(deleted, [head.id]);
+      return holder.commitBehind(() => put(department.id, { head_doctor_id: head.id }));
+    });
+    expect([answer.status, answer.body.detail[0].loc]).toEqual([422, ["body", "head_doctor_id"]]);
+    expect(await headOf(department.id)).toBeNull();
+  });
+
+  it("are made head of a new department and deleted: there is no department", async () => {
+    const head = await userOf("head_doctor");
+    const answer = await withHolder(url(), async (holder) => {
+      await holder.query(deleted, [head.id]);
+      return holder.commitBehind(() => create({ name: "Late", head_doctor_id: head.id }));
+    });
+    expect(answer.status).toBe(422);
+  });
+
+  it.each([
+    ["deleted", (id: number) => service.call("DELETE", `/api/admin/users/${id}`, { token: clinic.token })],
+    [
+      "given another role",
+      (id: number) =>
+        service.call("PUT", `/api/admin/users/${id}/role`, { token: clinic.token, body: { role: "nurse" } }),
+    ],
+  ])("are %s the other way round: the headship ends with it", async (_what, withdraw) => {
+    const [head, department] = [await userOf("doctor"), await makeDepartment(service, clinic.token)];
+    const answer = await withHolder(url(), async (holder) => {
+      // As departments' service does it, not committed yet.
+      await holder.query("select from users where id = $1 for share", [head.id]);
+      await holder.query("update departments set head_doctor_id = $1 where id = $2", [
+        head.id,
+        department.id,
+      ]);
+      return holder.commitBehind(() => withdraw(head.id));
+    });
+    expect(answer.status).toBeLessThan(300);
+    expect(await headOf(department.id)).toBeNull();
   });
 });

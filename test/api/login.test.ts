@@ -1,5 +1,6 @@
 // Section 4.2, signing in: one answer for everything unknown, lock-out, and what is told only to who knows the password.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { withHolder } from "../support/holder.ts";
 import { reasonsOf, traceOf } from "../support/journal.ts";
 import { type Answer, demoPassword, startService, type TestService } from "../support/service.ts";
 import { makeClinic, makeTenant, makeUser, type Made } from "../support/tenancy.ts";
@@ -438,4 +439,55 @@ describe("a tenant that is switched off", () => {
     expect((await loginOf(old.admin.email, demoPassword, old.subdomain)).status).toBe(401);
     expect((await service.call("GET", "/api/users/me", { token: old.token })).status).toBe(401);
   });
+});
+
+describe("where the audit entry cannot be written", () => {
+  const withoutEntries = async (work: () => Promise<void>): Promise<void> => {
+    const { owner } = service.database;
+    await owner.query(`
+      create function lose_entry() returns trigger language plpgsql as $$ begin raise exception 'no room'; end $$;
+      create trigger lose_entry before insert on audit_entries for each row
+        when (new.action = 'auth.login' and new.outcome = 'ok') execute function lose_entry()`);
+    try {
+      await work();
+    } finally {
+      await owner.query("drop trigger lose_entry on audit_entries; drop function lose_entry()");
+    }
+  };
+  const sessionsOf = async (userId: number): Promise<number> =>
+    (await service.database.owner.query("select from sessions where user_id = $1", [userId])).rows.length;
+
+  it.each([
+    ["has never been used", false],
+    ["is the account's own", true],
+  ])("no session opens, from an address that %s", async (_which, isKnown) => {
+    const { id, email } = await newUser();
+    if (isKnown) expect((await loginOf(email)).status).toBe(200);
+    const before = await sessionsOf(id);
+    await withoutEntries(async () => {
+      const { status, body } = await loginOf(email);
+      expect([status, body.code, body.access_token]).toEqual([500, "internal_error", undefined]);
+    });
+    expect(await sessionsOf(id)).toBe(before);
+    expect((await loginOf(email)).status).toBe(200);
+  });
+});
+
+it("a guess waits for the one that is being counted, so that two processes count both", async () => {
+  const { id, email } = await newUser();
+  await failBefore(id, 9);
+  const answer = await withHolder(service.database.url, async (holder) => {
+    // Another process, which has decided on the tenth failure and not committed it yet.
+    await holder.query("select from lockouts where account = $1 for update", [`user:${id}`]);
+    const state = await stateOf(`user:${id}`);
+    for (const count of state.origins)
+      Object.assign(count, { failures: 10, lockSeconds: 60, lockedUntilMs: Date.now() + 60_000 });
+    await holder.query("update lockouts set state = $2 where account = $1", [
+      `user:${id}`,
+      JSON.stringify(state),
+    ]);
+    return holder.commitBehind(() => loginOf(email));
+  });
+  expect(answer.status).toBe(401);
+  expect(await countOf(id)).toMatchObject({ failures: 10, lockSeconds: 60 });
 });

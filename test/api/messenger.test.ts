@@ -1,6 +1,7 @@
 // Section 4.4 of the interface over HTTP, with a bot that is spoken to by a Bot API of the test's own.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type BotApi, botToken, codeIn, sentTo, startBotApi } from "../support/bot-api.ts";
+import { withHolder } from "../support/holder.ts";
 import { traceOf } from "../support/journal.ts";
 import { askCode, linkChat, newChat, postCode, say, statusOf, subscribeTo } from "../support/messenger.ts";
 import { type Answer, eventually, startService, type TestService } from "../support/service.ts";
@@ -83,6 +84,29 @@ describe("linking", () => {
     const { token } = await newPerson();
     const code = await askCode(api, newChat());
     expect((await postCode(service, token, typed(code))).status).toBe(200);
+  });
+
+  it.each([
+    ["the user is being blocked", "update users set is_active = false where id = $1"],
+    ["the user is being deleted", "update users set deleted_at = now() where id = $1"],
+    [
+      "the tenant is being deactivated",
+      "update tenants set is_active = false where id = (select tenant_id from users where id = $1)",
+    ],
+  ])("waits while %s, and then links nothing", async (_what, statement) => {
+    const own = await makeClinic(service, superadmin);
+    const { id, email } = await makeUser(service, own.token);
+    const token = await service.signInAs(email, own.subdomain);
+    const code = await askCode(api, newChat());
+    const answer = await withHolder(service.database.url, async (holder) => {
+      await holder.query(statement, [id]);
+      return holder.commitBehind(() => postCode(service, token, code));
+    });
+    expect(answer.status).toBe(401);
+    const { rows } = await service.database.owner.query("select from messenger_links where user_id = $1", [
+      id,
+    ]);
+    expect(rows).toEqual([]);
   });
 
   it("all that is not a valid code is answered alike", async () => {

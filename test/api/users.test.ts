@@ -1,5 +1,6 @@
 // Section 4.7: users, and every guard over who may do what to whom.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { withHolder } from "../support/holder.ts";
 import { traceOf } from "../support/journal.ts";
 import { type Answer, demoPassword, startService, type TestService } from "../support/service.ts";
 import { makeClinic, makeDepartment, makeUser, unique } from "../support/tenancy.ts";
@@ -276,6 +277,21 @@ describe("409", () => {
     expect((await block(own.admin.id, superadmin)).status).toBe(200);
     expect((await remove(second.id, superadmin)).status).toBe(409);
     expect((await remove(own.admin.id, superadmin)).status).toBe(204);
+  });
+
+  it("of two admins who are taken away in the same moment the second stays", async () => {
+    const own = await makeClinic(service, superadmin);
+    const second = await newUser("admin", own.token);
+    const answer = await withHolder(service.database.url, async (holder) => {
+      // As another process does it, not committed yet.
+      await holder.query("select from tenants where id = $1 for no key update", [own.id]);
+      await holder.query(
+        "update users set is_active = false, session_epoch = session_epoch + 1 where id = $1",
+        [own.admin.id],
+      );
+      return holder.commitBehind(() => setRole(second.id, "nurse", superadmin));
+    });
+    expect(answer).toMatchObject({ status: 409, body: { code: "last_admin" } });
   });
 
   it("the last superadmin stays", async () => {

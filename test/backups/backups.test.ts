@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { withHolder } from "../support/holder.ts";
 import { eventually, startService, type TestService } from "../support/service.ts";
 import { backUp, begin, ended, makePatient, manifestIn, openClinic, unpack } from "./scene.ts";
 
@@ -240,11 +241,15 @@ describe("deleting", () => {
 
   it("is refused while a job works with the backup", async () => {
     const clinic = await openClinic(service, superadmin);
-    const begun = await begin(service, clinic.token);
-    const answer = await call("DELETE", `/api/admin/backup/${begun.backup_id}`, { token: clinic.token });
-    // The job may have been quicker.
-    expect([409, 200]).toContain(answer.status);
-    if (answer.status === 409) expect(answer.body.code).toBe("backup_in_use");
+    const begun = await withHolder(service.database.url, async (holder) => {
+      // The job cannot go on past the patients.
+      await holder.query("lock table patients in access exclusive mode");
+      const started = await begin(service, clinic.token);
+      const path = `/api/admin/backup/${started.backup_id}`;
+      const answer = await call("DELETE", path, { token: clinic.token });
+      expect([answer.status, answer.body.code]).toEqual([409, "backup_in_use"]);
+      return started;
+    });
     await ended(service, clinic.token, begun.job_id);
   });
 

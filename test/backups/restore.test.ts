@@ -239,6 +239,50 @@ describe("a restore", () => {
   });
 });
 
+describe("what a restore leaves", () => {
+  it("a restore that fails while the rows are exchanged changes nothing, and lets the tenant in at once", async () => {
+    const clinic = await openClinic(service, superadmin);
+    const patient = await makePatient(service, clinic.token, "Kept");
+    const made = await backUp(service, clinic.token);
+    await call("DELETE", `/api/patients/${patient.id}`, { token: clinic.token });
+    await owner(`
+      create function refuse_restore() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;
+      create trigger refuse_restore before update on patients for each row
+        when (new.tenant_id = ${clinic.id}) execute function refuse_restore()`);
+    try {
+      const body = { backup_id: made.backup_id, confirm: true };
+      const begun = await call("POST", "/api/admin/backup/restore", { token: clinic.token, body });
+      const job = await ended(service, clinic.token, begun.body.job_id);
+      expect(job.status).toBe("failed");
+      // The job ends after the door was opened; a freeze that were only to run out would last for seconds yet.
+      expect(await owner("select from tenant_freezes where tenant_id = $1", [clinic.id])).toEqual([]);
+      expect((await call("GET", "/api/users/me", { token: clinic.token })).status).toBe(200);
+    } finally {
+      await owner("drop trigger refuse_restore on patients; drop function refuse_restore()");
+    }
+    expect((await call("GET", `/api/patients/${patient.id}`, { token: clinic.token })).status).toBe(404);
+    expect((await restore(service, clinic.token, made.backup_id)).status).toBe("succeeded");
+    expect((await call("GET", `/api/patients/${patient.id}`, { token: clinic.token })).status).toBe(200);
+  });
+
+  it("ids go on behind those of the archive, where the database's own count is behind it", async () => {
+    const clinic = await openClinic(service, superadmin);
+    const first = await makePatient(service, clinic.token, "First");
+    const last = await makePatient(service, clinic.token, "Last");
+    const made = await backUp(service, clinic.token);
+    // As after the whole database was brought back from before the archive.
+    await owner("delete from patients where tenant_id = $1", [clinic.id]);
+    await owner("select setval('patients_id_seq', $1, false)", [first.id]);
+    expect((await restore(service, clinic.token, made.backup_id)).status).toBe("succeeded");
+    const next = await makePatient(service, clinic.token, "Next");
+    expect(next.id).toBeGreaterThan(last.id);
+    const { status, body } = await call("GET", `/api/patients/${last.id}`, { token: clinic.token });
+    expect([status, body.full_name]).toEqual([200, "Last"]);
+    // Neither a stale client nor a cache is believed.
+    expect(body.version).toBeGreaterThan(last.version);
+  });
+});
+
 describe("who may restore what", () => {
   it("another tenant's backup is not there, and a full one is not restored in place", async () => {
     const [clinic, other] = [await openClinic(service, superadmin), await openClinic(service, superadmin)];

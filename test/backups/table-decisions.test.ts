@@ -1,7 +1,11 @@
 // The decision for each table, against the database: a new table, or a new column of one that is restored, needs a word.
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { zstdCompressSync } from "node:zlib";
 import { migrations } from "../../migrations/all.ts";
 import { firstSchema, schemaSteps } from "../../services/backups/archive-schema.ts";
 import {
@@ -10,6 +14,24 @@ import {
   tableDecisions,
   tablesOf,
 } from "../../services/backups/table-decisions.ts";
+import type { HeldJob } from "../../services/backups/held-job.ts";
+import {
+  type ArchivedTable,
+  archiveKeys,
+  archiveNameOf,
+  type Contents,
+  dataKeyOf,
+  type Manifest,
+  manifestKeyOf,
+} from "../../services/backups/archive/manifest.ts";
+import { nowhere, readArchive } from "../../services/backups/archive/read-archive.ts";
+import { tarEnd, tarFile } from "../../services/backups/archive/tar.ts";
+import { opening, sealing } from "../../services/shared/archive/sealed-stream.ts";
+import { unpack } from "./scene.ts";
+import type { ArchiveKeyring } from "../../services/backups/ask-archive-keys.ts";
+import { makeBackup } from "../../services/backups/make-backup.ts";
+import { FolderStore } from "../../services/shared/store/folder-store.ts";
+import type { Store } from "../../services/shared/store/store.ts";
 import { openScene, type Scene } from "../tenancy/scene.ts";
 
 let scene: Scene;
@@ -59,5 +81,99 @@ describe("the decisions", () => {
     expect(/<!-- decisions -->\n([\s\S]*?)\n<!-- \/decisions -->/.exec(text)?.[1]?.trim()).toBe(
       decisionsTable(),
     );
+  });
+});
+
+describe("an archive", () => {
+  const signal = AbortSignal.timeout(60_000);
+  // Of these two, what making a backup asks.
+  const keyring = {
+    make: async () => ({
+      key: Buffer.alloc(32, 7).toString("base64"),
+      master_version: 1,
+      wrapped: "",
+      installation: "-",
+      masters: [],
+    }),
+    close: async () => {},
+  } as unknown as ArchiveKeyring;
+  const held = {
+    signal,
+    job: { type: "full", kind: "backup" },
+    say: async () => {},
+    at: () => {},
+  } as unknown as HeldJob;
+  const backupId = `bk_${"0".repeat(32)}`;
+  const wanted = { backupId, type: "full", tenantId: null, reason: "manual", createdBy: null } as const;
+  const folder = () => new FolderStore(join(scene.database.folder, "archives"));
+  const make = (store: Store) => makeBackup({ store, keyring, databaseUrl: scene.appUrl }, held, wanted);
+  /** Everything as the folder does it, but for what is read. */
+  const giving = (store: Store, alter: (bytes: Buffer) => Buffer) =>
+    ({
+      put: (...given: Parameters<Store["put"]>) => store.put(...given),
+      stat: (key: string) => store.stat(key),
+      get: async (key: string) => Readable.from([alter(await buffer(await store.get(key, signal)))]),
+    }) as unknown as Store;
+
+  it.each([
+    [
+      "with a byte changed",
+      (bytes: Buffer) => bytes.fill((bytes.at(-40) ?? 0) ^ 1, bytes.length - 40, bytes.length - 39),
+    ],
+    ["cut short", (bytes: Buffer) => bytes.subarray(0, -1)],
+    ["empty", () => Buffer.alloc(0)],
+  ])("which the store does not give back as it was written (%s) is no backup", async (_how, alter) => {
+    await expect(make(giving(folder(), alter))).rejects.toThrow();
+    expect(await folder().stat(manifestKeyOf(backupId))).toBeUndefined();
+  });
+
+  /** Sealed with the right key, with sums and manifest that fit each other. @param alter the files, the manifest's words too */
+  async function remade(alter: (files: Map<string, Buffer>, contents: Contents) => void): Promise<Manifest> {
+    const store = folder();
+    const manifest = await make(store);
+    const key = archiveKeys(Buffer.alloc(32, 7)).data;
+    const name = archiveNameOf(manifest.contents);
+    const sealed = await store.get(dataKeyOf(backupId), signal);
+    const files = unpack(await buffer(sealed.pipe(opening(key, name))));
+    const contents = structuredClone(manifest.contents);
+    files.delete("manifest.json");
+    alter(files, contents);
+    files.set("manifest.json", Buffer.from(`${JSON.stringify(contents, null, 1)}\n`));
+    const at = new Date(0);
+    const tar = [...files].flatMap(([path, bytes]) => [...tarFile({ name: path, bytes }, at)]);
+    const zstd = zstdCompressSync(Buffer.concat([...tar, tarEnd]));
+    await store.put(dataKeyOf(backupId), Readable.from([zstd]).pipe(sealing(key, name)), signal);
+    const sha256 = createHash("sha256").update(zstd).digest("hex");
+    return { ...manifest, contents, file: { bytes: zstd.length, sha256 } };
+  }
+  const read = (manifest: Manifest) =>
+    readArchive(folder(), manifest, archiveKeys(Buffer.alloc(32, 7)).data, nowhere, () => {}, signal);
+  const tenantsIn = ({ tables }: Contents): ArchivedTable => {
+    const table = tables.find(({ name }) => name === "tenants");
+    if (table === undefined) throw new Error("tenants are in every archive");
+    return table;
+  };
+
+  it.each<[string, (files: Map<string, Buffer>, contents: Contents) => void]>([
+    ["a sum that is not the table's", (_, contents) => (tenantsIn(contents).sha256 = "0".repeat(64))],
+    ["a length that is not the table's", (_, contents) => tenantsIn(contents).bytes++],
+    [
+      "a table that is not there",
+      (_, contents) => contents.tables.push({ ...tenantsIn(contents), name: "zones" }),
+    ],
+    ["a part that is not there", (files) => files.delete("tables/users/00000001.copy")],
+    ["another byte in a part", (files) => files.get("tables/tenants/00000001.copy")?.fill(1, 0, 1)],
+  ])("whose writer was wrong about itself (%s) is refused", async (_what, alter) => {
+    await expect(read(await remade(alter))).rejects.toThrow("The archive is not the one of its manifest.");
+  });
+
+  it("that was taken apart and put together as it was is the same", async () => {
+    await read(await remade(() => {}));
+  });
+
+  it("which it does is one", async () => {
+    const manifest = await make(giving(folder(), (bytes) => bytes));
+    expect(manifest.contents.tables.map(({ name }) => name)).toEqual(tablesOf("full"));
+    expect(await folder().stat(manifestKeyOf(backupId))).toBeDefined();
   });
 });

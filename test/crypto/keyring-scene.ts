@@ -30,6 +30,7 @@ export async function openKeyring() {
     runtime,
     logged,
     rowsOf,
+    ownerUrl: scene.database.url,
     stop: () => scene.stop(),
     /** Asks for the tenant's keys, as a service does. */
     ask(tenantId: number, wornKeyId?: number) {

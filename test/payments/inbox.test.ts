@@ -80,6 +80,9 @@ it("notifications are swept after 90 days, but for those of tenants that are gon
   await query("update payment_notifications set tenant_id = 99999 where notification_id = 'orphan'");
   await query("update payment_notifications set received_at = now() - interval '91 days'");
   expect((await card(cardBody({ id: "young" }))).status).toBe(200);
+  await query(
+    "update payment_notifications set received_at = now() - interval '89 days' where notification_id = 'young'",
+  );
   await query("select graphile_worker.add_job('payments.sweep')");
   await eventually(async () => (await stateOf("swept")) === undefined);
   const left = await query("select notification_id as id from payment_notifications order by 1");

@@ -11,6 +11,9 @@ import {
   type Told,
   transitions,
 } from "../../services/payments/payment.rules.ts";
+import { decideBatch } from "../../services/payments/decide-batch.ts";
+import type { Known } from "../../services/payments/inbox-statements.ts";
+import { notificationItem } from "../support/notifications.ts";
 import { dice } from "../faults/support/seed.ts";
 
 const told = (status: Status, occurredMs: number, more: Partial<Told> = {}): Told => ({
@@ -198,5 +201,43 @@ describe("what is told of a change", () => {
     const next = afterNotification(before, told("pending", 2));
     expect(next).not.toBe(before);
     expect(isSeen(before, next)).toBe(false);
+  });
+});
+
+describe("of a batch", () => {
+  const known: Known = {
+    tenant: { id: 7, active: true },
+    platform_id: 1,
+    notifications: null,
+    payments: null,
+  };
+  const first = notificationItem({ id: "n-1", status: "succeeded", occurredMs: 1_000 });
+
+  it("two that are equal act once", () => {
+    const { outcomes, written } = decideBatch([first, first, first], known);
+    expect(outcomes).toEqual(["taken", "duplicate", "duplicate"]);
+    expect(written?.lines.map(({ kind }) => kind)).toEqual(["payment.succeeded"]);
+    expect(written?.payments).toHaveLength(1);
+  });
+
+  it("two with one id that differ are a conflict of the one whom the first was for", () => {
+    const other = notificationItem({ id: "n-1", status: "refunded", occurredMs: 2_000 });
+    const { outcomes, written } = decideBatch([first, other], known);
+    expect(outcomes).toEqual(["taken", { conflictIn: 7 }]);
+    expect(written?.payments).toMatchObject([{ status: "succeeded", version: 1 }]);
+  });
+
+  it("each is decided on what the one before has made of the payment", () => {
+    const refund = notificationItem({ id: "n-2", status: "refunded", occurredMs: 2_000 });
+    const late = notificationItem({ id: "n-3", status: "pending", occurredMs: 500 });
+    const { outcomes, written } = decideBatch([first, refund, late], known);
+    expect(outcomes).toEqual(["taken", "taken", "taken"]);
+    expect(written?.lines.map(({ state, kind }) => [state, kind])).toEqual([
+      ["applied", "payment.succeeded"],
+      ["applied", "payment.refunded"],
+      ["stale", undefined],
+    ]);
+    // One row, whatever a batch does to it, and so one version.
+    expect(written?.payments).toMatchObject([{ status: "refunded", version: 1 }]);
   });
 });

@@ -1,6 +1,8 @@
-// Whom a rate counts as one: an IPv4 address, or a whole /64 of IPv6, however it is written.
+// Whom a rate counts as one (an IPv4 address, or a whole /64 of IPv6, however it is written), and that a rate holds while
+// the database is away.
 import { describe, expect, it } from "@jest/globals";
-import { addressKey } from "../../services/shared/rate-limits.ts";
+import type { Database } from "../../services/shared/database/database.ts";
+import { addressKey, RateLimit } from "../../services/shared/rate-limits.ts";
 
 describe("addressKey", () => {
   it.each([
@@ -29,5 +31,19 @@ describe("addressKey", () => {
 
   it("a closed connection, which has no address any more, still counts", () => {
     expect(addressKey(null)).toBe("unknown");
+  });
+});
+
+describe("while PostgreSQL is away", () => {
+  const away = () => Promise.reject(new Error("connect ECONNREFUSED"));
+  // Of the database it uses the pool alone, and of the pool this one method.
+  const database = { pool: { query: away, connect: away } } as unknown as Database;
+
+  it("a process counts by itself: the rate is refused all the same, to each key for itself", async () => {
+    const limit = new RateLimit(database, "test_away", 3, 60);
+    for (let taken = 0; taken < 3; taken++) await limit.take("one");
+    await expect(limit.take("one")).rejects.toMatchObject({ code: 429, type: "too_many_requests" });
+    expect(await limit.spend("one")).toBe(false);
+    expect(await limit.spend("other")).toBe(true);
   });
 });

@@ -17,10 +17,14 @@ const sources = [
   "package-lock.json",
 ];
 
-/** Copies sources; packages are hard links, or one symbolic link where the place is on another file system. */
-export async function copyCheckout(folder: string): Promise<void> {
+/**
+ * Copies sources; packages are hard links, or one symbolic link where the place is on another file system.
+ * @param more names at the top of the checkout, beside the program's own
+ */
+export async function copyCheckout(folder: string, more: readonly string[] = []): Promise<void> {
   await mkdir(folder, { recursive: true });
-  for (const name of sources) await cp(join(root, name), join(folder, name), { recursive: true });
+  for (const name of [...sources, ...more])
+    await cp(join(root, name), join(folder, name), { recursive: true });
   const [from, to] = [join(root, "node_modules"), join(folder, "node_modules")];
   await run("cp", ["-al", from, to]).catch(async () => {
     await run("rm", ["-rf", to]);

@@ -1,6 +1,9 @@
 // Notifications as the providers would send them, signed by node:crypto alone: nothing of the service's own signing or
 // canonical JSON is used.
-import { createHmac } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
+import type { Item } from "../../services/payments/decide-batch.ts";
+import type { Status } from "../../services/payments/payment.rules.ts";
+import { Caller } from "../../services/shared/caller.ts";
 
 export const cardSecret = "whsec-card-of-the-tests-0001";
 export const walletSecret = "whsec-wallet-of-the-tests-01";
@@ -78,4 +81,16 @@ export function walletBody(facts: WalletFacts, secret = walletSecret): string {
 /** A body whose canonical form is written down by hand. */
 export function signedAs(canonical: string, secret = walletSecret): string {
   return hmac(secret, canonical);
+}
+
+/** A notification that was verified and read, of payment `p-1`, as the intake decides it. */
+export function notificationItem(facts: { id: string; status: Status; occurredMs: number }): Item {
+  const { id, status, occurredMs } = facts;
+  const payment = { paymentId: "p-1", status, occurredMs, amount: "5", currency: "EUR", tenant: "demo" };
+  return {
+    provider: "card",
+    notification: { id, type: `payment.${status}`, verified: true, payment },
+    hash: createHash("sha256").update(JSON.stringify(facts)).digest("hex"),
+    caller: Caller.system("tests"),
+  };
 }

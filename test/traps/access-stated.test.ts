@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { ServiceBroker } from "moleculer";
 import { assemble } from "../../moleculer.config.ts";
-import { contractOf, routes } from "../../services/api-gateway/routes.ts";
+import { contractOf, contracts, routes } from "../../services/api-gateway/routes.ts";
 import { assertAccess } from "../../services/shared/access.ts";
 import { Caller } from "../../services/shared/caller.ts";
 import { readConfig } from "../../services/shared/config.ts";
@@ -60,6 +60,31 @@ describe("by the program's text", () => {
       "/webhooks/card-provider",
       "/webhooks/telegram",
       "/webhooks/wallet-provider",
+    ]);
+  });
+
+  it("keys, hashes, tokens and what they protect are given to these services and no others", () => {
+    const given = Object.entries(contracts).flatMap(([name, { access }]) =>
+      /^(?:crypto|accounts|auth|patients)\./.test(name) && access.who === "services"
+        ? [`${name}: ${[...access.services].sort().join(", ")}`]
+        : [],
+    );
+    expect(given.sort()).toEqual([
+      "accounts.mint_mail_token: mail",
+      "accounts.recipient: mail",
+      "accounts.renew_hash: auth",
+      "auth.authenticate: api-gateway",
+      "auth.check_password: accounts, users",
+      "auth.clear_lockout: accounts, users",
+      "auth.live_sessions: bus",
+      "auth.recognise: accounts",
+      "auth.remember_origin: accounts",
+      "crypto.close_archive_key: backups",
+      "crypto.drop_archive_key: backups",
+      "crypto.keys: patients, webhooks",
+      "crypto.make_archive_key: backups",
+      "crypto.open_archive_key: backups",
+      "patients.seal_for_cache: cache",
     ]);
   });
 

@@ -9,6 +9,8 @@ import { allow, anyone, onlyServices, signedIn } from "../../services/shared/acc
 import { type Contract, implement } from "../../services/shared/bus.ts";
 import { Caller, type Principal, setBusKey } from "../../services/shared/caller.ts";
 import { readConfig } from "../../services/shared/config.ts";
+import { nullable, optional } from "../../services/shared/params/modifiers.ts";
+import { id } from "../../services/shared/params/rules.ts";
 import type { RecordsAction } from "../../services/shared/middleware.ts";
 import { eventually, testSettings } from "../support/service.ts";
 
@@ -46,6 +48,12 @@ const probeContract = {
   "probe.person": { summary: "-", audits: "probe.person", access: signedIn },
   "probe.admin": { summary: "-", audits: "probe.admin", access: allow("superadmin", "admin") },
   "probe.inner": { summary: "-", audits: "probe.inner", access: onlyServices("mail") },
+  "probe.tenant": {
+    summary: "-",
+    audits: "probe.tenant",
+    access: signedIn,
+    query: { tenant_id: optional(nullable(id())) },
+  },
 } as const satisfies Contract;
 
 const probe: ServiceSchema = {
@@ -56,6 +64,7 @@ const probe: ServiceSchema = {
       "probe.person": note("person"),
       "probe.admin": note("admin"),
       "probe.inner": note("inner"),
+      "probe.tenant": note("tenant"),
     }),
     unstated: note("unstated"),
     hidden: { visibility: "protected", access: anyone, handler: note("hidden") } as unknown as RecordsAction,
@@ -268,6 +277,18 @@ describe("a right caller", () => {
   it("reaches an inner action only through the service that may call it", async () => {
     const meta = { caller: callerOf(nurse, "mail") };
     await expect(front.call("probe.inner", {}, { meta })).resolves.toBeUndefined();
+  });
+
+  it("is refused another tenant on the node itself, however it is written, and also where the action would not ask", async () => {
+    reached = [];
+    const name = (tenantId: unknown, principal: Principal = nurse) =>
+      front.call("probe.tenant", { tenant_id: tenantId }, { meta: { caller: callerOf(principal) } });
+    for (const foreign of [4, "4", "+4", "0_4", "4.0"])
+      await expect(name(foreign)).rejects.toMatchObject({ code: 403, type: "foreign_tenant" });
+    expect(reached).toEqual([]);
+    for (const own of [3, "3", null, undefined]) await name(own);
+    await name(4, { ...nurse, role: "superadmin" });
+    expect(reached).toHaveLength(5);
   });
 
   it.each([{ kind: "system" }, { kind: "operator", name: "root" }] as const)(

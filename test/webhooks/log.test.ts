@@ -1,5 +1,6 @@
 // What can be seen of deliveries and done about them: the test, the log, sending again, recovering, and the log's end.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { withHolder } from "../support/holder.ts";
 import { traceOf } from "../support/journal.ts";
 import { eventually, startService, type TestService } from "../support/service.ts";
 import { makeClinic } from "../support/tenancy.ts";
@@ -246,6 +247,35 @@ describe("recover", () => {
       return rows.length === 0;
     });
     expect(cameTo("recover")).toHaveLength(before + 2);
+  });
+
+  it("waits for a fan-out under way, so that no two deliveries have one number", async () => {
+    const hook = await register("beside");
+    const { owner } = service.database;
+    await change();
+    await logged(hook.id, ["succeeded"]);
+    await owner.query("delete from deliveries where target_id = $1", [hook.id]);
+    const seqs = await withHolder(service.database.url, async (holder) => {
+      // As fan-out.ts does it with an event that it has in its hands: it holds the tenant, draws a number, delivers.
+      await holder.query("select pg_advisory_xact_lock($1, $2)", [0x0fa4, tenantId]);
+      expect((await recover(hook.id)).status).toBe(202);
+      await holder.awaited();
+      await holder.query(
+        `with bumped as (update delivery_targets set last_seq = last_seq + 1 where id = $1 returning last_seq),
+           event as (insert into events (tenant_id, kind, payload) values ($2, 'user.created', '{}') returning id)
+         insert into deliveries (tenant_id, target_id, event_id, seq, kind, payload, occurred_at, due_at, state, finished_at)
+         select $2, $1, event.id, last_seq, 'user.created', '{}', now(), now(), 'succeeded', now() from bumped, event`,
+        [hook.id, tenantId],
+      );
+      await holder.commit();
+      return eventually(async () => {
+        const { rows } = await owner.query("select seq from deliveries where target_id = $1 order by seq", [
+          hook.id,
+        ]);
+        return rows.length === 2 && rows.map(({ seq }) => Number(seq));
+      });
+    });
+    expect(seqs).toEqual([2, 3]);
   });
 
   it("leaves alone what is older, and what happened before the registration", async () => {
