@@ -90,7 +90,7 @@ export function ownCompletion(broker: ServiceBroker, line: string): [string[], s
   const [, name, rest = ""] = /^call\s+(\S+)\s(.*)$/.exec(line) ?? [];
   const kinds = name === undefined ? undefined : kindsOf(broker, name);
   if (kinds === undefined) return undefined;
-  const last = /\S*$/.exec(rest)?.[0] ?? "";
+  const last = rest.slice(rest.lastIndexOf(" ") + 1);
   const given = wordsOf(rest.slice(0, rest.length - last.length));
   const offered = [...Object.keys(kinds).map((each) => `--${each}`), "--json", "--help"];
   const free = offered.filter((each) => !given.includes(each) && each.startsWith(last));
