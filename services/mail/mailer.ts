@@ -78,7 +78,7 @@ export function createMailer({ smtpUrl, from, directory, timeouts, greetAs }: Ma
   };
 }
 
-const isAscii = (text: string) => !/[^\u0000-\u007f]/.test(text);
+const isAscii = (text: string) => !/\P{ASCII}/u.test(text);
 
 /** nodemailer folds line breaks away by itself; refusing them here does not depend on that. */
 function refuseHeaderInjection({ to, subject }: MailMessage): void {

@@ -18,7 +18,7 @@ import { createRecord, listRecords } from "./patient-records.ts";
 import { patientsContract } from "./patients.contract.ts";
 import { purgeDeletedPatients } from "./purge-patients.ts";
 import { readPatient } from "./read-patient.ts";
-import { readDeleted } from "../shared/deleted.ts";
+import { deletedItems, type DeletedRow, deletedScope, deletedTail } from "../shared/deleted.ts";
 import { restorePatient } from "./restore-patient.ts";
 import { sealForCache } from "./seal-for-cache.ts";
 import { overdueRows, purgedAfter } from "../shared/healing/overdue-rows.ts";
@@ -48,8 +48,16 @@ const patients: ServiceSchema = {
     "patients.get": readPatient,
     "patients.update": updatePatient,
     "patients.remove": removePatient,
-    "patients.list_deleted": (call) =>
-      readDeleted(call, "select id, tenant_id, department_id, record_number, deleted_at from patients"),
+    "patients.list_deleted": async (call) =>
+      deletedItems(
+        await call.db.read<DeletedRow<(typeof patientsContract)["patients.list_deleted"]>>(
+          deletedScope(call),
+          {
+            text: `select id, tenant_id, department_id, record_number, deleted_at from patients ${deletedTail}`,
+            values: [],
+          },
+        ),
+      ),
     "patients.restore": restorePatient,
     "patients.list_records": listRecords,
     "patients.create_record": createRecord,

@@ -6,7 +6,7 @@ const gap = "  ";
 
 export function shown(answer: unknown, width: number): string {
   if (answer === null || answer === undefined) return "Done.";
-  if (typeof answer !== "object") return String(answer);
+  if (typeof answer !== "object") return plain(answer);
   if (Array.isArray(answer)) return table(answer, width);
   const { items, ...rest } = answer as { items?: unknown };
   if (!Array.isArray(items)) return named(answer);
@@ -20,8 +20,11 @@ export function errorLine(error: unknown): string {
   const { code, type, data } = error as Error & { code?: unknown; type?: unknown; data?: unknown };
   const failures = (data as { failures?: { loc: string[]; msg: string }[] } | undefined)?.failures ?? [];
   const each = failures.map(({ loc, msg }) => `${loc.slice(1).join(".") || loc.join(".")}: ${msg}`);
-  const facts = [code, type].filter((fact) => fact !== undefined && fact !== null).join(" ");
-  const text = [error.message.split("\n")[0], ...each].join("; ");
+  const facts = [code, type]
+    .filter((fact) => fact !== undefined && fact !== null)
+    .map(plain)
+    .join(" ");
+  const text = plain([error.message.split("\n")[0], ...each].join("; "));
   return facts === "" ? text : `${facts}: ${text}`;
 }
 
@@ -55,7 +58,7 @@ function named(answer: object): string {
   const width = Math.max(0, ...entries.map(([name]) => name.length));
   return entries
     .map(([name, value]) => {
-      const text = typeof value === "object" && value !== null ? inspect(value, { depth: 6 }) : String(value);
+      const text = typeof value === "object" && value !== null ? inspect(value, { depth: 6 }) : plain(value);
       return `${name.padEnd(width)}${gap}${text}`;
     })
     .join("\n");
@@ -63,7 +66,12 @@ function named(answer: object): string {
 
 function cell(value: unknown): string {
   if (value === null || value === undefined) return "";
-  const text = typeof value === "object" ? JSON.stringify(value) : String(value);
-  const line = text.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");
+  const line = plain(value);
   return line.length > cellCharsMax ? `${line.slice(0, cellCharsMax - 1)}…` : line;
+}
+
+/** On one line, and without what would speak to the terminal. */
+function plain(value: unknown): string {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  return text.replace(/\p{Cc}/gu, " ");
 }

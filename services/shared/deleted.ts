@@ -6,7 +6,7 @@ import { Forbidden } from "./errors.ts";
 import { optional } from "./params/modifiers.ts";
 import { object, timestamp } from "./params/results.ts";
 import { id, integer, listOf } from "./params/rules.ts";
-import type { Fields } from "./params/types.ts";
+import type { AnyRule, Fields, ValueOf } from "./params/types.ts";
 import { ownTenant } from "./reach.ts";
 import { toIso } from "./wire.ts";
 
@@ -21,17 +21,19 @@ export function deletedList<const F extends Fields>(fields: F) {
   } as const;
 }
 
-/** @param select up to its condition: `select id, … , deleted_at from …` of a table with tenants' rows */
-export async function readDeleted<R extends { deleted_at: string }>(
-  call: Call<{ tenant_id?: number }>,
-  select: string,
-): Promise<{ items: R[] }> {
+export type DeletedRow<C extends { result: AnyRule }> =
+  ValueOf<C["result"]> extends { items: (infer R)[] } ? R : never;
+
+/** Behind `select id, … , deleted_at from …`. */
+export const deletedTail = `where deleted_at is not null order by deleted_at desc, id desc limit ${rowsMax}`;
+
+/** @throws Forbidden for a user of a tenant, superadmins too */
+export function deletedScope(call: Call<{ tenant_id?: number }>): Scope {
   if (ownTenant(call.caller) !== undefined) throw new Forbidden();
   const { tenant_id: tenantId } = call.params;
-  const scope: Scope = tenantId === undefined ? platform : { tenantId };
-  const rows = await call.db.read<R>(scope, {
-    text: `${select} where deleted_at is not null order by deleted_at desc, id desc limit ${rowsMax}`,
-    values: [],
-  });
+  return tenantId === undefined ? platform : { tenantId };
+}
+
+export function deletedItems<R extends { deleted_at: string }>(rows: readonly R[]): { items: R[] } {
   return { items: rows.map((row) => ({ ...row, deleted_at: toIso(row.deleted_at) })) };
 }

@@ -9,7 +9,7 @@ import { detectors } from "../../mixins/detectors.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { implement } from "../shared/bus.ts";
 import { jobFaults } from "../shared/healing/job-faults.ts";
-import { readDeleted } from "../shared/deleted.ts";
+import { deletedItems, type DeletedRow, deletedScope, deletedTail } from "../shared/deleted.ts";
 import { findTenant, getTenant, listPublicTenants, listTenants } from "./find-tenants.ts";
 import {
   bootstrapTenant,
@@ -47,8 +47,13 @@ const tenants: ServiceSchema = {
     "tenants.get": getTenant,
     "tenants.update": updateTenant,
     "tenants.remove": removeTenant,
-    "tenants.list_deleted": (call) =>
-      readDeleted(call, "select id, name, subdomain, deleted_at from tenants"),
+    "tenants.list_deleted": async (call) =>
+      deletedItems(
+        await call.db.read<DeletedRow<(typeof tenantsContract)["tenants.list_deleted"]>>(deletedScope(call), {
+          text: `select id, name, subdomain, deleted_at from tenants ${deletedTail}`,
+          values: [],
+        }),
+      ),
     "tenants.restore": restoreTenant,
     "tenants.list_public": listPublicTenants,
     "tenants.find": findTenant,

@@ -10,7 +10,7 @@ import { detectors } from "../../mixins/detectors.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { implement } from "../shared/bus.ts";
 import { jobFaults } from "../shared/healing/job-faults.ts";
-import { readDeleted } from "../shared/deleted.ts";
+import { deletedItems, type DeletedRow, deletedScope, deletedTail } from "../shared/deleted.ts";
 import { changeRole, removeUser, restoreUser, setBlocked } from "./administer-user.ts";
 import { bootstrapUser } from "./bootstrap-user.ts";
 import { createUser } from "./create-user.ts";
@@ -50,8 +50,13 @@ const users: ServiceSchema = {
     "users.unblock": (call) => setBlocked(call, false),
     "users.set_role": changeRole,
     "users.me": readProfile,
-    "users.list_deleted": (call) =>
-      readDeleted(call, "select id, tenant_id, email, full_name, role, deleted_at from users"),
+    "users.list_deleted": async (call) =>
+      deletedItems(
+        await call.db.read<DeletedRow<(typeof usersContract)["users.list_deleted"]>>(deletedScope(call), {
+          text: `select id, tenant_id, email, full_name, role, deleted_at from users ${deletedTail}`,
+          values: [],
+        }),
+      ),
     "users.restore": restoreUser,
   }),
 };
