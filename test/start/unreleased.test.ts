@@ -51,7 +51,10 @@ async function migrateUntil(name: string, url: string): Promise<void> {
 
 async function ended(program: string) {
   const running = runProcess(settings, program);
-  return { code: await running.exited, said: running.output().trimEnd().split("\n") };
+  const code = await running.exited;
+  // The log, on standard output, is JSON.
+  const said = running.output().trimEnd().split("\n");
+  return { code, said: said.filter((line) => !line.startsWith("{")) };
 }
 
 /** What of the migration is there. */
