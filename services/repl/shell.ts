@@ -58,7 +58,7 @@ export async function call(broker: ServiceBroker, words: readonly string[]): Pro
     const answer: unknown = await broker.call(action, params);
     return json
       ? JSON.stringify(answer ?? null, null, 2)
-      : shown(answer, process.stdout.columns ?? widthDefault);
+      : shown(answer, process.stdout.columns || widthDefault);
   } catch (error) {
     return errorLine(error);
   }
