@@ -65,7 +65,7 @@ async function clone(name: string, withOurSettings = true): Promise<string> {
     join(place, "package.json"),
     JSON.stringify({ name: own, version, type, scripts, ...packages }),
   );
-  for (const program of ["start", "migrate", "rewrap", "backup", "restore", "psql"])
+  for (const program of ["start", "migrate", "rewrap", "backup", "restore", "psql", "repl"])
     await writeFile(join(place, `services/${program}.ts`), said);
   await writeFile(join(place, "test/bench/run.ts"), said);
   await cp(join(root, "install"), join(place, "install"), { recursive: true });
@@ -90,7 +90,7 @@ describe("npm", () => {
 
   it.each([
     ["start", ""],
-    ["run repl", "--repl"],
+    ["run repl", ""],
     ["run migrate", ""],
     ["run rewrap", ""],
     ["run psql", ""],
