@@ -7,6 +7,10 @@ import { Share } from "./share.ts";
 /** A place costs some 20 kB. One address has half of them: a thousand at once is what a load test from one machine has. */
 const requestsMax = 2_000;
 const requestsPerAddressMax = 1_000;
+/** Of one user, by what their operations cost: some seconds of work for whoever comes behind them, from however many addresses. */
+const weightPerUserMax = 2_000;
+/** What weighs more is work of minutes, elsewhere, with bounds of its own. */
+const weightMax = 100;
 /** One address may hold a quarter of the bytes of a kind. */
 const addressPart = 4;
 
@@ -21,6 +25,8 @@ const overloaded = () => new Unavailable("overloaded", "Too many requests at the
 
 export class Load {
   readonly #requests = new Share(requestsMax, requestsPerAddressMax);
+  /** Bounded in all by the requests. */
+  readonly #users = new Share<number>(Number.MAX_SAFE_INTEGER, weightPerUserMax);
   readonly #bodies: Readonly<Record<BodyKind, Share>>;
 
   /** @param bodiesBytesMax of all bodies together */
@@ -49,7 +55,7 @@ export class Load {
   /** @throws Unavailable when there is no place. Who enters releases what was held, in every case. */
   enter(address: string): Held {
     if (!this.#requests.take(address, 1)) throw overloaded();
-    return new Held(address, this.#requests, this.#bodies);
+    return new Held(address, this.#requests, this.#bodies, this.#users);
   }
 }
 
@@ -58,14 +64,29 @@ export class Held {
   readonly #address: string;
   readonly #requests: Share;
   readonly #bodies: Readonly<Record<BodyKind, Share>>;
+  readonly #users: Share<number>;
   #share: Share | undefined;
   #bytes = 0;
+  #weighed: { userId: number; weight: number } | undefined;
   #released = false;
 
-  constructor(address: string, requests: Share, bodies: Readonly<Record<BodyKind, Share>>) {
+  constructor(
+    address: string,
+    requests: Share,
+    bodies: Readonly<Record<BodyKind, Share>>,
+    users: Share<number>,
+  ) {
     this.#address = address;
     this.#requests = requests;
     this.#bodies = bodies;
+    this.#users = users;
+  }
+
+  /** Once per request. @throws Unavailable when too much of the user's is under way */
+  weigh(userId: number, weight = 1): void {
+    const counted = Math.min(weight, weightMax);
+    if (this.#released || !this.#users.take(userId, counted)) throw overloaded();
+    this.#weighed = { userId, weight: counted };
   }
 
   /** Once per request, before its body is let in. @throws Unavailable when there is no room */
@@ -87,5 +108,6 @@ export class Held {
     this.#released = true;
     this.#requests.giveBack(this.#address, 1);
     this.#share?.giveBack(this.#address, this.#bytes);
+    if (this.#weighed !== undefined) this.#users.giveBack(this.#weighed.userId, this.#weighed.weight);
   }
 }

@@ -45,11 +45,12 @@ export async function prepareRequest(
   // Known from here on, so that a refusal is recorded under the right name.
   request.caller = caller;
   rates.take(endpoint, caller);
+  if (caller.principal.kind === "user") held.weigh(caller.principal.userId, endpoint.contract.weight);
   assertAccess(endpoint.contract.access, caller);
   if (endpoint.takesBody) refuseEncodedBody(request);
-  const read = endpoint.takesBody
-    ? endpoint.readBody(await readBody(request, response, bound), request.headers["content-type"])
-    : { body: {} };
+  const bytes = endpoint.takesBody ? await readBody(request, response, bound) : undefined;
+  if (bytes !== undefined) rates.takeBody(caller, bytes.length);
+  const read = bytes === undefined ? { body: {} } : endpoint.readBody(bytes, request.headers["content-type"]);
   const search = request.url?.indexOf("?") ?? -1;
   const query = search < 0 ? {} : parseQuery(request.url?.slice(search + 1) ?? "");
   const body = "body" in read ? read.body : undefined;

@@ -10,6 +10,8 @@ import type { Endpoint } from "./endpoint.ts";
 
 /** Some 100 bytes each. */
 const keysMax = 50_000;
+/** Of a body, as many as cost about what a small request does. */
+const bytesPerRequest = 8_192;
 
 export class RequestRates {
   readonly #users: TokenBuckets<number>;
@@ -39,6 +41,19 @@ export class RequestRates {
       const rate = contract.rawBody === undefined ? this.#addresses : this.#senders;
       refuseFor(rate.take(addressKey(facts.ip), now, weight));
     }
+  }
+
+  /**
+   * What a body of a signed-in user costs besides, before it is parsed: one of a megabyte takes as long as a hundred requests.
+   * Without a token bodies are small, and those of notifications are believed only if they are signed.
+   * @throws TooManyRequests
+   */
+  takeBody({ principal }: Caller, bytes: number): void {
+    const weight = Math.floor(bytes / bytesPerRequest);
+    if (weight === 0 || principal.kind !== "user") return;
+    const now = performance.now();
+    refuseFor(this.#users.take(principal.userId, now, weight));
+    refuseFor(this.#tenants.take(principal.tenantId, now, weight));
   }
 }
 

@@ -1,16 +1,16 @@
-// Something of which there is so much and no more (requests under way, bytes of bodies), and of which one address may hold
+// Something of which there is so much and no more (requests under way, bytes of bodies), and of which one address or user may hold
 // a part only, so that nobody shuts all others out.
 
-export class Share {
+export class Share<Key extends string | number = string> {
   readonly #max: number;
-  readonly #perAddressMax: number;
-  /** Addresses that hold something, and how much. */
-  readonly #held = new Map<string, number>();
+  readonly #perHolderMax: number;
+  /** Who holds something, and how much. */
+  readonly #held = new Map<Key, number>();
   #taken = 0;
 
-  constructor(max: number, perAddressMax: number) {
+  constructor(max: number, perHolderMax: number) {
     this.#max = max;
-    this.#perAddressMax = perAddressMax;
+    this.#perHolderMax = perHolderMax;
   }
 
   get taken(): number {
@@ -18,18 +18,18 @@ export class Share {
   }
 
   /** @returns whether so much was left; if not, nothing has been taken */
-  take(address: string, amount: number): boolean {
-    const own = (this.#held.get(address) ?? 0) + amount;
-    if (own > this.#perAddressMax || this.#taken + amount > this.#max) return false;
+  take(holder: Key, amount: number): boolean {
+    const own = (this.#held.get(holder) ?? 0) + amount;
+    if (own > this.#perHolderMax || this.#taken + amount > this.#max) return false;
     this.#taken += amount;
-    this.#held.set(address, own);
+    this.#held.set(holder, own);
     return true;
   }
 
-  giveBack(address: string, amount: number): void {
-    const own = (this.#held.get(address) ?? 0) - amount;
+  giveBack(holder: Key, amount: number): void {
+    const own = (this.#held.get(holder) ?? 0) - amount;
     this.#taken -= amount;
-    if (own > 0) this.#held.set(address, own);
-    else this.#held.delete(address);
+    if (own > 0) this.#held.set(holder, own);
+    else this.#held.delete(holder);
   }
 }

@@ -129,7 +129,7 @@ export const auditContract = {
       "Whole entries as they were hashed, oldest first, to be proved outside: docs/check-audit.mjs does it. Goes on by `after_seq`.",
     audits: "audit.export",
     access: allow("superadmin", "admin"),
-    weight: weights.survey,
+    weight: weights.export,
     query: {
       ...ofTenant,
       after_seq: integer({ min: 0, default: 0, description: "The last number of the page before" }),

@@ -88,4 +88,24 @@ describe("the load of a process with 64 MB for bodies", () => {
     expect(() => held.growTo(6_000)).toThrow(expect.objectContaining({ code: 503 }));
     expect(load.bodyBytes).toBe(0);
   });
+
+  it("lets one user have so much under way, by what it costs and from any address", () => {
+    const load = new Load(64 * megabyte);
+    const enter = (userId: number, weight?: number) => {
+      const held = load.enter(`address ${load.requests}`);
+      held.weigh(userId, weight);
+      return held;
+    };
+    const exports = Array.from({ length: 39 }, () => enter(1, 50));
+    // What takes minutes elsewhere weighs no more than two of them.
+    expect(() => enter(1, 600)).toThrow(expect.objectContaining({ code: 503, type: "overloaded" }));
+    const last = enter(1, 50);
+    expect(() => enter(1)).toThrow(expect.objectContaining({ code: 503 }));
+    enter(2, 600);
+    last.release();
+    last.release();
+    exports[0]?.release();
+    enter(1, 600);
+    expect(() => enter(1)).toThrow(expect.objectContaining({ code: 503 }));
+  });
 });

@@ -111,6 +111,17 @@ describe("a signed-in user", () => {
     expect((await service.call("GET", "/docs", { token })).status).toBeLessThan(400);
   });
 
+  it("a large body counts for more, by its bytes", async () => {
+    const { tokens } = await people(["nurse", "nurse"]);
+    const put = (token: string, bytes: number) =>
+      service.call("PUT", "/api/preferences/theme", { token, body: { theme: "dark", x: "x".repeat(bytes) } });
+    const [first = "", second = ""] = tokens;
+    // The operation itself counts for half of what a user has.
+    expect((await put(first, 8_000)).status).toBe(200);
+    expect((await put(first, 8_000)).status).toBe(200);
+    expect((await put(second, 200_000)).status).toBe(429);
+  });
+
   it("what costs more counts for more", async () => {
     const { tokens } = await people(["admin"]);
     const [token = ""] = tokens;

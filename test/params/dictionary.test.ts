@@ -99,6 +99,26 @@ describe("a free-form object", () => {
     expect(read).not.toHaveProperty("value.a.admin");
     expect({}).not.toHaveProperty("admin");
   });
+
+  it.each([
+    ["keys", (many: object) => many],
+    ["a list's items", (many: object) => ({ list: Object.values(many) })],
+  ])(
+    "is left where it is certain that it is too large: of a thousand %s few are looked at",
+    (_what, wrap) => {
+      let looked = 0;
+      const many: Record<string, unknown> = {};
+      for (let n = 0; n < 1_000; n++)
+        many[`k${n}`] = {
+          get value() {
+            looked++;
+            return 1;
+          },
+        };
+      expect(faults(rule, wrap(many))).toEqual([tooLarge]);
+      expect(looked).toBeLessThan(10);
+    },
+  );
 });
 
 function isPlain(value: unknown): boolean {

@@ -9,6 +9,8 @@ export const weights = {
   setting: 20,
   /** Hashes a password. */
   hash: 20,
+  /** A thousand rows at once, whole. */
+  export: 50,
   /** Looks an address up, or has something sent. */
   outbound: 60,
   /** Reads and seals up to a thousand patients. */

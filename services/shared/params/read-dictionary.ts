@@ -10,27 +10,43 @@ export function readDictionary({ maxBytes, maxDepth }: DictionaryShape): Read {
   return (value, failures) => {
     if (!isDictionary(value)) return refuse(failures, "dict_type", "Input should be a valid dictionary");
     try {
-      const copy = copyObject(value, maxDepth);
+      const copy = copyObject(value, maxDepth, new Room(maxBytes));
       if (Buffer.byteLength(JSON.stringify(copy)) <= maxBytes) return copy;
-      failures.push(valueError(`the object must not be larger than ${maxBytes} bytes`));
+      failures.push(tooLarge(maxBytes));
     } catch (fault) {
       if (!(fault instanceof Unstorable)) throw fault;
-      failures.push(
-        valueError(
-          fault.tooDeep ? `the object must not be nested deeper than ${maxDepth} levels` : fault.message,
-        ),
-      );
+      const tooDeep = `the object must not be nested deeper than ${maxDepth} levels`;
+      const { reason, message } = fault;
+      if (reason === "size") failures.push(tooLarge(maxBytes));
+      else failures.push(valueError(reason === "depth" ? tooDeep : message));
     }
     return undefined;
   };
 }
 
+const tooLarge = (maxBytes: number) => valueError(`the object must not be larger than ${maxBytes} bytes`);
+
 /** Why a value cannot be stored; thrown to leave the walk at its first fault. */
 class Unstorable extends Error {
-  readonly tooDeep: boolean;
-  constructor(sentence: string, tooDeep = false) {
+  readonly reason: "depth" | "size" | "value";
+  constructor(sentence: string, reason: Unstorable["reason"] = "value") {
     super(sentence);
-    this.tooDeep = tooDeep;
+    this.reason = reason;
+  }
+}
+
+/**
+ * What is left of the bytes, by the least that each value takes as text: its length and, of a string, its quotes. So the walk
+ * of an object that is far too large ends where that is certain, not at its end. How large it is exactly, the text says.
+ */
+class Room {
+  #left: number;
+  constructor(bytes: number) {
+    this.#left = bytes;
+  }
+  take(bytes: number): void {
+    this.#left -= bytes;
+    if (this.#left < 0) throw new Unstorable("", "size");
   }
 }
 
@@ -41,18 +57,21 @@ function isDictionary(value: unknown): value is Record<string, unknown> {
 }
 
 /** The recursion is bounded by `levels`. */
-function copyObject(source: Record<string, unknown>, levels: number): Record<string, unknown> {
-  if (levels === 0) throw new Unstorable("", true);
+function copyObject(source: Record<string, unknown>, levels: number, room: Room): Record<string, unknown> {
+  if (levels === 0) throw new Unstorable("", "depth");
   const copy: Record<string, unknown> = {};
   for (const key of Object.keys(source)) {
     const value = source[key];
     if (value === undefined || isPrototypeTrick(key, value)) continue;
-    copy[storableText(key)] = copyValue(value, levels);
+    // Its quotes and its colon.
+    room.take(key.length + 3);
+    copy[storableText(key)] = copyValue(value, levels, room);
   }
   return copy;
 }
 
-function copyValue(value: unknown, levels: number): unknown {
+function copyValue(value: unknown, levels: number, room: Room): unknown {
+  room.take(typeof value === "string" ? value.length + 2 : 1);
   if (typeof value === "string") return storableText(value);
   if (value === null || typeof value === "boolean") return value;
   if (typeof value === "number") {
@@ -61,10 +80,10 @@ function copyValue(value: unknown, levels: number): unknown {
     return value;
   }
   if (Array.isArray(value)) {
-    if (levels === 1) throw new Unstorable("", true);
-    return Array.from(value, (item: unknown) => copyValue(item ?? null, levels - 1));
+    if (levels === 1) throw new Unstorable("", "depth");
+    return Array.from(value, (item: unknown) => copyValue(item ?? null, levels - 1, room));
   }
-  if (isDictionary(value)) return copyObject(value, levels - 1);
+  if (isDictionary(value)) return copyObject(value, levels - 1, room);
   throw new Unstorable("the object must contain JSON values only");
 }
 
