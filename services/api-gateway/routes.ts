@@ -4,6 +4,7 @@ import type { ActionContract } from "../shared/bus.ts";
 import { auditContract } from "../audit/audit.contract.ts";
 import { authContract } from "../auth/auth.contract.ts";
 import { backupsContract } from "../backups/backups.contract.ts";
+import { keepCheckpointContract } from "../backups/keep-checkpoint.contract.ts";
 import { cacheContract } from "../cache/cache.contract.ts";
 import { archiveKeysContract } from "../crypto/archive-keys.contract.ts";
 import { cryptoContract } from "../crypto/crypto.contract.ts";
@@ -43,6 +44,7 @@ export const contracts = {
   ...webhooksContract,
   ...deliveriesContract,
   ...checkpointsContract,
+  ...keepCheckpointContract,
 } as const;
 
 export type ActionName = keyof typeof contracts;

@@ -18,6 +18,8 @@ import { backupsContract } from "./backups.contract.ts";
 import { createBackup, makeAny } from "./begin-backup.ts";
 import { restoreBackup } from "./begin-restore.ts";
 import { downloadBackup, makeTicket, type Shelf, useTicket } from "./download.ts";
+import { keepCheckpoint } from "./keep-checkpoint.ts";
+import { keepCheckpointContract } from "./keep-checkpoint.contract.ts";
 import { jobStatus, listBackups } from "./list-backups.ts";
 import { removeBackup, removeObjects } from "./remove-backup.ts";
 import { backUpByNight, proveNewest, tellIfMissing } from "./nightly.ts";
@@ -80,21 +82,25 @@ const backups: ServiceSchema<object, object, object, BackupsService> = {
       session_idle_in_transaction: sessionIdleInTransaction,
     }),
   ],
-  actions: implement(backupsContract, {
-    "backups.create": createBackup,
-    "backups.make": makeAny,
-    "backups.list": listBackups,
-    "backups.status": jobStatus,
-    "backups.download": (call) => downloadBackup(call, shelfOf(call.runtime)),
-    "backups.make_ticket": makeTicket,
-    "backups.use_ticket": (call) => useTicket(call, shelfOf(call.runtime)),
-    "backups.restore": (call) => restoreBackup(call, shelfOf(call.runtime).plans),
-    "backups.remove": removeBackup,
-    "backups.check": async (call) => {
-      await storeOf(call.runtime).probe();
-      return { ok: true };
+  actions: implement(
+    { ...backupsContract, ...keepCheckpointContract },
+    {
+      "backups.create": createBackup,
+      "backups.make": makeAny,
+      "backups.list": listBackups,
+      "backups.status": jobStatus,
+      "backups.download": (call) => downloadBackup(call, shelfOf(call.runtime)),
+      "backups.make_ticket": makeTicket,
+      "backups.use_ticket": (call) => useTicket(call, shelfOf(call.runtime)),
+      "backups.restore": (call) => restoreBackup(call, shelfOf(call.runtime).plans),
+      "backups.remove": removeBackup,
+      "backups.keep_checkpoint": keepCheckpoint,
+      "backups.check": async (call) => {
+        await storeOf(call.runtime).probe();
+        return { ok: true };
+      },
     },
-  }),
+  ),
   created(this: BackupsService): void {
     this.stopping = new AbortController();
   },

@@ -201,6 +201,34 @@ describe("an address", () => {
     expect(numbers()).toEqual([1, 2]);
   });
 
+  it("is posted what was made, whatever the database says that it has", async () => {
+    await start({ AUDIT_CHECKPOINT_URL: receiver.url, AUDIT_CHECKPOINT_DIR: "off" });
+    const { owner } = database;
+    // What was never made cannot have been taken.
+    await owner.query("insert into audit_sinks (name, last_number) values ('address', 9000000000000000)");
+    await sign(2);
+    expect(numbers()).toEqual([1, 2]);
+    // Said in the very transaction that makes it, so before anybody could post it.
+    await owner.query(`create function lie() returns trigger language plpgsql as $$ begin
+        update audit_sinks set last_number = new.number; return null; end $$;
+      create trigger lie after insert on audit_checkpoints for each row execute function lie()`);
+    try {
+      await sign(2);
+      expect(numbers()).toEqual([1, 2, 3, 4]);
+      // What it refuses is offered again, though the database goes on saying that it has it.
+      receiver.answer = (_received, response) => void response.writeHead(500).end();
+      await sign(1);
+      receiver.received.length = 0;
+      receiver.answer = (_received, response) => void response.writeHead(204).end();
+      await checkpoint({ database });
+      expect(numbers()).toEqual([5]);
+      await checkpoint({ database });
+      expect(numbers()).toEqual([5]);
+    } finally {
+      await owner.query("drop trigger lie on audit_checkpoints; drop function lie");
+    }
+  });
+
   it("inside the network is refused, unless the operator allows it", async () => {
     await start({ AUDIT_CHECKPOINT_URL: receiver.url, WEBHOOK_ALLOW_SUBNETS: "" });
     await sign(1);

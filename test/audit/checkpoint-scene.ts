@@ -137,12 +137,16 @@ export interface Node {
   stop(): Promise<void>;
 }
 
-/** A process's audit and webhooks services in the test's own process, on a database that is there already. */
-export async function startNode(database: TestDatabase, settings: Record<string, string>): Promise<Node> {
+/** A process's audit and webhooks services (and others) in the test's own process, on a database that is there already. */
+export async function startNode(
+  database: TestDatabase,
+  settings: Record<string, string>,
+  ...others: ServiceSchema[]
+): Promise<Node> {
   const all = { ...testSettings(database), AUDIT_CHECKPOINT_MINUTES: "60", LOG_LEVEL: "silent", ...settings };
   const { options, runtime } = assemble(readConfig(all), () => {});
   const broker = new ServiceBroker(options);
-  for (const schema of [audit, webhooks] as ServiceSchema[]) broker.createService(schema);
+  for (const schema of [audit, webhooks, ...others] as ServiceSchema[]) broker.createService(schema);
   await broker.start();
   return {
     async stop() {

@@ -9,7 +9,15 @@ import { CheckpointRows } from "./checkpoint-rows.ts";
 import { placeOf } from "./place.ts";
 import { proveLogs } from "./prove-logs.ts";
 import { signHeads } from "./sign-heads.ts";
-import { addressSink, type CheckpointSink, folderSink, publish, type Published } from "./sinks.ts";
+import {
+  addressSink,
+  type CheckpointSink,
+  folderSink,
+  publish,
+  type Published,
+  type Remote,
+  storeSink,
+} from "./sinks.ts";
 
 export const checkpointTask = "audit.checkpoint";
 
@@ -27,18 +35,29 @@ export interface AuditService extends Service {
 /** Which places failed the last time, so that an outage is told once; and whether it was told that there is none. */
 const troublesOf = perRuntime(() => new Set<string>());
 
+const remoteOf = perRuntime(({ database: db, log }): Remote => ({ db, log, made: new Map() }));
+
 export async function runCheckpoints(this: AuditService): Promise<void> {
   const { runtime, broker } = this;
   const { key, folder, kept } = placeOf(runtime);
   const rows = new CheckpointRows(runtime, key);
   const files = folder && kept && folderSink(folder, kept, key);
-  const address = addressSink(runtime.database, broker, key);
+  const remote = remoteOf(runtime);
+  const remotes = [addressSink(remote, broker, key), storeSink(remote, broker)];
   const deadline = performance.now() + runMs;
   // First what is there: a folder that cannot be written to would show heads that are long behind.
   const before = await offer(runtime, rows, files);
   const usable = before === "done" || before === "more" ? kept : undefined;
-  const signed = await signHeads({ runtime, rows, key, kept: usable, deadline });
-  const outcomes = [await offer(runtime, rows, files), await offer(runtime, rows, address)];
+  const made = (number: number) => {
+    for (const { name } of remotes) if (!remote.made.has(name)) remote.made.set(name, number);
+  };
+  const signed = await signHeads({ runtime, rows, key, kept: usable, deadline, made });
+  const outcomes = [await offer(runtime, rows, files)];
+  for (const sink of remotes) {
+    const outcome = await offer(runtime, rows, sink);
+    if (outcome === "done" || outcome === "off") remote.made.delete(sink.name);
+    outcomes.push(outcome);
+  }
   if (outcomes.every((outcome) => outcome === "off")) tellStaying(runtime);
   if (!signed || outcomes.includes("more")) return again(runtime, 0);
   const proved = await proveLogs(runtime, kept, provingMs);
@@ -70,7 +89,7 @@ function tellStaying(runtime: Runtime): void {
   if (troubles.has("nowhere")) return;
   troubles.add("nowhere");
   runtime.log.warn(
-    "checkpoints of the audit log stay in the database: set AUDIT_CHECKPOINT_DIR or AUDIT_CHECKPOINT_URL",
+    "checkpoints of the audit log stay in the database: set AUDIT_CHECKPOINT_DIR, AUDIT_CHECKPOINT_URL or S3_ENDPOINT",
   );
 }
 

@@ -21,6 +21,8 @@ export interface Signing {
   kept: KeptCheckpoints | undefined;
   /** Of performance.now(). */
   deadline: number;
+  /** Told the number of each document that was made. */
+  made: (number: number) => void;
 }
 
 /** @returns whether all is signed that there is */
@@ -92,7 +94,7 @@ function isSame(a: Link = genesis, b: Link = genesis): boolean {
 
 /** @returns undefined when another process was quicker */
 async function signBatch(
-  { rows, key, runtime }: Signing,
+  { rows, key, runtime, made }: Signing,
   { heads, firstBad }: Batch,
   last: LastDocument | undefined,
 ): Promise<LastDocument | undefined> {
@@ -100,7 +102,7 @@ async function signBatch(
   const at = new Date().toISOString();
   const { publicUrl: installation } = runtime.config;
   const line = signDocument({ v: 1, number, at, installation, previous: last?.hash ?? null, heads }, key);
-  return (await rows.keep({ number, line, heads, firstBad }))
-    ? { number, at, hash: hashOf(line) }
-    : undefined;
+  if (!(await rows.keep({ number, line, heads, firstBad }))) return undefined;
+  made(number);
+  return { number, at, hash: hashOf(line) };
 }
