@@ -6,6 +6,7 @@ import { pause } from "../services/shared/pause.ts";
 import { perRuntime } from "../services/shared/per-runtime.ts";
 import type { Runtime } from "../services/shared/runtime.ts";
 import { HeldJobs } from "./held-jobs.ts";
+import { patientPool } from "./job-pool.ts";
 
 const pollEveryMs = 2_000;
 /** Of all services that ask for no number of their own. */
@@ -69,7 +70,7 @@ export class JobRunner {
     while (!signal.aborted) {
       try {
         const runner = await run({
-          pgPool: this.#runtime.database.pool,
+          pgPool: patientPool(this.#runtime.database.pool),
           concurrency,
           pollInterval: pollEveryMs,
           noHandleSignals: true,

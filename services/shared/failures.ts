@@ -26,6 +26,10 @@ const busFailures = new Set([
   "ProtocolVersionMismatchError",
 ]);
 
+/** Whether PostgreSQL is away, restarts, or has no room for another connection: the same may go well in a while. */
+export const isLostDatabase = (error: unknown): boolean =>
+  lostDatabase.test(errorCode(error)) || (error instanceof Error && lostConnection.test(error.message));
+
 /** @returns what may be told to the caller, and whether the original deserves a line in the log */
 export function translate(error: unknown): { told: Error; noteworthy: boolean } {
   if (error instanceof Error && exposedFacts(error) !== undefined) return { told: error, noteworthy: false };
@@ -34,13 +38,7 @@ export function translate(error: unknown): { told: Error; noteworthy: boolean } 
     return { told: new Unavailable("busy", "Too many sign-ins at the moment", 1), noteworthy: false };
   }
   const code = errorCode(error);
-  const message = error instanceof Error ? error.message : "";
-  if (
-    busFailures.has(name) ||
-    lostDatabase.test(code) ||
-    lostConnection.test(message) ||
-    name === "ConnectionException"
-  ) {
+  if (busFailures.has(name) || isLostDatabase(error) || name === "ConnectionException") {
     return { told: new Unavailable(), noteworthy: true };
   }
   if (name === "SealBroken") {

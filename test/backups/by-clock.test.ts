@@ -1,5 +1,5 @@
 // What the clock begins, and what is taken away by and by.
-import { mkdir, readdir, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { eventually, startService, type TestService } from "../support/service.ts";
@@ -64,6 +64,46 @@ describe("by night", () => {
     expect(health.body.backups_count).toBeGreaterThan(1);
     expect(Date.parse(health.body.last_backup_at)).toBeGreaterThan(0);
     expect(Date.parse(health.body.last_verified_restore_at)).toBeGreaterThan(0);
+  });
+
+  it("a backup that could not be proved is told, and health goes on with the proof before it", async () => {
+    const proof = async () =>
+      (await service.call("GET", "/api/admin/health", { token: superadmin })).body.last_verified_restore_at;
+    const before = await proof();
+    const [{ id }] = await owner(
+      "select id from backups where type = 'full' order by created_at desc, id limit 1",
+    );
+    const path = join(service.settings["DATA_DIR"] ?? "", "backups/backups", id, "data");
+    const whole = await readFile(path);
+    const other = Buffer.from(whole);
+    other[whole.length >> 1] = (other[whole.length >> 1] ?? 0) ^ 1;
+    await writeFile(path, other);
+    await run("backups.prove");
+    await allEnded();
+    await writeFile(path, whole);
+    const [tested] = await owner("select test_passed from backups where id = $1", [id]);
+    expect(tested).toEqual({ test_passed: false });
+    const mail = await mailTo(service, "admin@platform.example", /could not be proved/);
+    expect(mail.text).toContain("archive_damaged");
+    // What was proved last week was proved.
+    expect([before, null]).toContain(await proof());
+    await run("backups.prove");
+    await allEnded();
+    expect(Date.parse(await proof())).toBeGreaterThan(Date.parse(before));
+  });
+
+  it("a backup of the night that failed is told to the superadmins with its reason", async () => {
+    const [job] = await owner(
+      `insert into backup_jobs (id, kind, type, tenant_id, backup_id, reason)
+       values (gen_random_uuid(), 'backup', 'tenant', 2000000000, $1, 'nightly') returning id`,
+      [`bk_${"d".repeat(32)}`],
+    );
+    await owner(
+      "select graphile_worker.add_job('backups.run', payload := json_build_object('job_id', $1::text))",
+      [job.id],
+    );
+    const mail = await mailTo(service, "admin@platform.example", /nightly backup failed/);
+    expect(mail.text).toContain("tenant_gone");
   });
 
   it("a night that was missed is told to the superadmins, once", async () => {

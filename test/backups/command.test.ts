@@ -1,7 +1,10 @@
 // Backups from the command line, as an operator or a CronJob makes them: exit codes, JSON, and whose name is in the log.
+import { spawn } from "node:child_process";
+import { rm } from "node:fs/promises";
 import { userInfo } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { runProcess, startService, type TestService } from "../support/service.ts";
+import { eventually, runProcess, startService, type TestService } from "../support/service.ts";
 import { type Clinic, makePatient, openClinic } from "./scene.ts";
 
 let service: TestService;
@@ -61,6 +64,26 @@ describe("npm run backup", () => {
     ]);
   }, 120_000);
 
+  it("tells programs everything as JSON, and a job that failed by its exit code", async () => {
+    const made = JSON.parse((await command("create", "--tenant", String(clinic.id), "--json")).said);
+    const list = JSON.parse((await command("list", "--json")).said);
+    expect(list.items.map((each: { backup_id: string }) => each.backup_id)).toContain(made.backup_id);
+    const status = JSON.parse((await command("status", made.job_id, "--json")).said);
+    expect(status).toMatchObject({ job_id: made.job_id, status: "succeeded" });
+    const plan = JSON.parse((await command("plan", made.backup_id, "--json")).said);
+    expect(plan).toMatchObject({ applied: false, plan: { tables: expect.any(Array) } });
+    await rm(join(service.settings["DATA_DIR"] ?? "", "backups/backups", made.backup_id, "data"));
+    const failed = await command("restore", made.backup_id, "--yes", "--json");
+    expect(failed.code).toBe(1);
+    expect(JSON.parse(failed.said)).toMatchObject({ status: "failed", error_code: "archive_missing" });
+    expect(await command("status", made.job_id)).toMatchObject({
+      code: 0,
+      said: expect.stringContaining("succeeded"),
+    });
+    const deleted = await command("delete", made.backup_id, "--json");
+    expect([deleted.code, JSON.parse(deleted.said)]).toEqual([0, { deleted: true }]);
+  }, 120_000);
+
   it.each([[[]], [["what"]], [["create", "--tenant", "x"]], [["status"]], [["status", "no-job"]]])(
     "%j is refused with one sentence and 1",
     async (args) => {
@@ -69,4 +92,57 @@ describe("npm run backup", () => {
       expect(said.split("\n")).toHaveLength(1);
     },
   );
+});
+
+describe("the operators' shell", () => {
+  it("makes, lists, plans, restores and deletes by the same words, under the operator's name", async () => {
+    const { PATH = "", HOME = "" } = process.env;
+    const shell = spawn(process.execPath, ["services/start.ts", "--repl"], {
+      cwd: join(import.meta.dirname, "../.."),
+      env: { PATH, HOME, ...service.settings, LOG_LEVEL: "error" },
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    let said = "";
+    shell.stdout.setEncoding("utf8").on("data", (text: string) => (said += text));
+    shell.stderr.setEncoding("utf8").on("data", (text: string) => (said += text));
+    const ended = new Promise<void>((resolve) => shell.once("close", () => resolve()));
+    /** @returns what it says until it matches */
+    const type = async (line: string, answer: RegExp): Promise<RegExpExecArray> => {
+      const from = said.length;
+      shell.stdin.write(`${line}\n`);
+      return eventually(async () => answer.exec(said.slice(from)) ?? undefined, 60_000);
+    };
+    try {
+      await eventually(async () => /mol \$/.test(said), 60_000);
+      const [, id = ""] = await type(
+        `backup create --tenant ${clinic.id}`,
+        /backup of (bk_[0-9a-f]{32}) succeeded, \d+ rows/,
+      );
+      const patient = await makePatient(service, clinic.token, "Added Since");
+      await type("backup list", new RegExp(`${id} .* tenant ${clinic.id} `));
+      await type(`backup plan ${id}`, /patients +0 added, 0 changed, 1 removed/);
+      await type(`backup restore ${id}`, /say --yes/);
+      const [, job = ""] = await type(
+        `backup restore ${id} --yes --json`,
+        /"job_id":"([0-9a-f-]{36})".*succeeded/,
+      );
+      await type(`backup status ${job}`, new RegExp(`restore of ${id} succeeded`));
+      const path = `/api/patients/${patient.id}`;
+      expect((await service.call("GET", path, { token: clinic.token })).status).toBe(404);
+      await type(`backup delete ${id}`, /deleted/);
+      await type(`backup plan ${id}`, /Backup not found/);
+    } finally {
+      shell.kill();
+      await ended;
+    }
+    const text = `select action, changes ->> 'operator' as operator from audit_entries
+      where tenant_id = $1 and action in ('backup.create', 'backup.restore', 'backup.delete') order by id desc limit 3`;
+    const { rows } = await service.database.owner.query(text, [clinic.id]);
+    expect(rows).toEqual(
+      ["backup.delete", "backup.restore", "backup.create"].map((action) => ({
+        action,
+        operator: userInfo().username,
+      })),
+    );
+  }, 120_000);
 });

@@ -111,8 +111,9 @@ async function begun(path: string, body: object): Promise<Job> {
 /** Waits for a job's end without the pauses between its tries; what a kill or a crash left locked is given back at once. */
 const soon = (jobId: string) =>
   eventually(async () => {
-    const { child, output } = world.worker;
-    if (child.exitCode !== null) throw new Error(`the worker ended by itself:\n${output().slice(-4_000)}`);
+    const { worker } = world;
+    if (worker.child.exitCode !== null)
+      throw new Error(`the worker ended by itself:\n${worker.output().slice(-4_000)}`);
     await world.rows(
       `update graphile_worker._private_jobs g set locked_at = null, locked_by = null, run_at = now() from backup_jobs j
        where g.key = 'backups.run:' || j.id and j.id = $1 and j.finished_at is null

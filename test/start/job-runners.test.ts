@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import pg from "pg";
 import { eventually, startService, type TestService } from "../support/service.ts";
 
 let service: TestService;
@@ -34,4 +35,33 @@ it("whatever is enqueued by the clock is run, whosever it is", async () => {
   for (const task of tasks) await ask("select graphile_worker.add_job($1, max_attempts := 1)", [task]);
   await eventually(async () => (await ask("select from graphile_worker._private_jobs")).length === 0, 15_000);
   expect(service.process.output()).not.toContain("job failed");
+});
+
+it("a connection that breaks while a job is said to have ended costs the process nothing, and the job ends", async () => {
+  const { owner, url } = service.database;
+  // The sweep stands still where it deletes old links, until its own row in the queue is held too.
+  await owner.query("begin");
+  await owner.query("lock table backup_tickets in share mode");
+  const blocker = new pg.Client({ connectionString: url });
+  await blocker.connect();
+  try {
+    const { rows } = await blocker.query("select (graphile_worker.add_job('backups.sweep')).id");
+    const { id } = rows[0];
+    await blocker.query("begin");
+    const held =
+      "select from graphile_worker._private_jobs where id = $1 and locked_at is not null for update";
+    await eventually(async () => (await blocker.query(held, [id])).rowCount === 1);
+    await owner.query("rollback");
+    const stuck = `select pid from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))`;
+    const pid = await eventually(async () => (await blocker.query(stuck)).rows[0]?.pid);
+    await owner.query("select pg_terminate_backend($1)", [pid]);
+    await blocker.query("commit");
+    const left = "select from graphile_worker._private_jobs where id = $1";
+    await eventually(async () => (await owner.query(left, [id])).rowCount === 0, 20_000);
+  } finally {
+    await owner.query("rollback");
+    await blocker.end();
+  }
+  expect(service.process.child.exitCode).toBeNull();
+  expect((await service.call("GET", "/api/auth/tenants")).status).toBe(200);
 });
