@@ -160,6 +160,9 @@ export const rules: Readonly<Record<string, Rule>> = {
   "DELETE /api/admin/backup/{backup_id}": rule(administrators, 404),
   "GET /api/backup-download/{ticket}": rule("anyone", 404),
   "GET /api/admin/payments": rule(administrators, 200, listed),
+  "GET /api/admin/payments/notifications": rule(superadmin, 200),
+  // The walk's world has no payments.
+  "GET /api/admin/payments/{payment_id}": rule(superadmin, 404),
   // The walk's process has no secrets: anybody's notification is kept, and acts on nothing.
   "POST /webhooks/card-provider": rule("anyone", 200),
   "POST /webhooks/wallet-provider": rule("anyone", 200),
@@ -192,6 +195,8 @@ export const ours: ReadonlySet<string> = new Set([
   "POST /api/admin/backup/download-ticket/{backup_id}",
   "GET /api/backup-download/{ticket}",
   "GET /api/admin/payments",
+  "GET /api/admin/payments/notifications",
+  "GET /api/admin/payments/{payment_id}",
   "GET /api/webhooks/event-types",
   "GET /api/webhooks/{webhook_id}/deliveries",
   "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/resend",
