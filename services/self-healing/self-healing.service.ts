@@ -21,6 +21,7 @@ import { selfHealingContract } from "./self-healing.contract.ts";
 import { sweepIncidents } from "./sweep.ts";
 import { invalidIndex, statisticsStale, transactionIdsRunOut, vacuumBehind } from "./database-faults.ts";
 import { sessionIdleInTransaction } from "../shared/healing/session-faults.ts";
+import { clocksApart, diskFilling, nodeSilent, nodesOfTwoVersions } from "./node-faults.ts";
 
 interface SelfHealingService extends Service {
   runtime: Runtime;
@@ -57,6 +58,10 @@ const selfHealing: ServiceSchema<object, object, object, SelfHealingService> = {
       statistics_stale: statisticsStale,
       vacuum_behind: vacuumBehind,
       transaction_ids_run_out: transactionIdsRunOut,
+      disk_filling: diskFilling,
+      clocks_apart: clocksApart,
+      nodes_of_two_versions: nodesOfTwoVersions,
+      node_silent: nodeSilent,
     }),
   ],
   actions: implement(selfHealingContract, {

@@ -383,8 +383,12 @@ describe("the database", () => {
   });
 });
 
+/** Provoked in nodes.test.ts: they take several processes. */
+const ofNodes = ["clocks_apart", "disk_filling", "node_silent", "nodes_of_two_versions"];
+
 it("every fault of the catalogue was provoked, and nothing else was touched", async () => {
-  expect(catalogue.map(({ code }) => code).filter((code) => !provoked.has(code))).toEqual([]);
+  const left = catalogue.map(({ code }) => code).filter((code) => !provoked.has(code));
+  expect(left.sort()).toEqual(ofNodes);
   expect(catalogue.filter(({ remedy }) => remedy !== null).length).toBeGreaterThanOrEqual(12);
   const fixes = await scene.fixes();
   expect(fixes.filter(({ status }) => status === "suspended")).toEqual([]);
