@@ -2,6 +2,7 @@
 // that fill up, and nodes that tell others that they live but answer no call. A person acts: what runs where is not the
 // service's to decide.
 import type { ServiceBroker } from "moleculer";
+import { knownNodes } from "../shared/nodes.ts";
 import { platform } from "../shared/database/scope.ts";
 import { catalogue } from "../shared/healing/catalogue.ts";
 import { type NodeFacts, nodeFactsCode } from "../shared/healing/node-facts.ts";
@@ -30,16 +31,13 @@ interface Heard {
 
 const asking = new Set<string>(["api-gateway", ...catalogue.flatMap(({ at }) => at)]);
 
-function nodesOf({ registry }: ServiceBroker): Node[] {
-  // The registry's list is typed as anything; these are its documented fields.
-  const nodes = registry.getNodeList({ onlyAvailable: true, withServices: true }) as unknown as {
-    id: string;
-    services: { name: string }[];
-  }[];
-  return nodes.slice(0, nodesMax).flatMap(({ id, services }) => {
-    const service = services.find(({ name }) => asking.has(name));
-    return service === undefined ? [] : [{ id, service: service.name }];
-  });
+function nodesOf(broker: ServiceBroker): Node[] {
+  return knownNodes(broker)
+    .slice(0, nodesMax)
+    .flatMap(({ id, services }) => {
+      const service = services.find((name) => asking.has(name));
+      return service === undefined ? [] : [{ id, service }];
+    });
 }
 
 async function ask(broker: ServiceBroker, node: Node): Promise<Heard> {
