@@ -14,6 +14,7 @@ import {
   type Remedy,
   targetCharsMax,
 } from "../services/shared/healing/port.ts";
+import { nodeFacts, nodeFactsCode } from "../services/shared/healing/node-facts.ts";
 
 export type DetectorsOf<S extends string> = {
   readonly [C in FaultsAt<S>]: C extends Healable ? Remedy : Detector;
@@ -42,6 +43,7 @@ type Asked<P = { code: string; target?: string; cursor?: string }> = Call<P>;
 
 async function findFaults(own: Own, call: Asked): Promise<Looked> {
   const { code, target, cursor } = call.params;
+  if (code === nodeFactsCode) return aboutNode(call);
   const detector = own.get(code);
   if (detector === undefined) throw new NotFound("Fault");
   const { found, targets = null, cursor: next = null } = await detector.find(call, { target, cursor });
@@ -55,6 +57,15 @@ async function findFaults(own: Own, call: Asked): Promise<Looked> {
       would_do: wouldDo(detector, each),
     }));
   return { findings, targets, cursor: next };
+}
+
+async function aboutNode(call: Asked): Promise<Looked> {
+  const evidence = await nodeFacts(call);
+  return {
+    findings: [{ target: "node", tenant_id: null, evidence, would_do: null }],
+    targets: null,
+    cursor: null,
+  };
 }
 
 const wouldDo = (detector: Detector | Remedy, found: Found): string | null =>

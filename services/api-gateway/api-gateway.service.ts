@@ -3,6 +3,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Context, Service, ServiceSchema } from "moleculer";
 import ApiGateway from "moleculer-web";
+import { detectors } from "../../mixins/detectors.ts";
 import type { Download } from "../shared/archive/download.ts";
 import { runtimeOf } from "../shared/bus.ts";
 import type { Runtime } from "../shared/runtime.ts";
@@ -113,7 +114,8 @@ function watch({ runtime: { metrics }, connections, load, answers }: Gateway): v
 
 const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, object, Gateway> = {
   name: "api-gateway",
-  mixins: [ApiGateway],
+  // No fault is looked for here, but like every node it says how it is.
+  mixins: [ApiGateway, detectors("api-gateway", {})],
   settings: {
     server: false,
     // Ours was checked; moleculer-web would take whatever the client sent.

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { Call } from "../shared/bus.ts";
 import type { PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
-import { Conflict } from "../shared/errors.ts";
+import { Conflict, NotFound } from "../shared/errors.ts";
 import type { ParamsOf, ValueOf } from "../shared/params/types.ts";
 import type { backupsContract } from "./backups.contract.ts";
 import { newBackupId, wantedBy } from "./begin-backup.ts";
@@ -11,6 +11,7 @@ import { beginJob } from "./begin-job.ts";
 import { findBackup } from "./find-backup.ts";
 import type { NewJob } from "./job-store.ts";
 import type { Plans } from "./plan-restore.ts";
+import { suspect } from "../shared/healing/suspect.ts";
 
 type Contract = (typeof backupsContract)["backups.restore"];
 type Restore = ValueOf<Contract["result"]>;
@@ -30,7 +31,13 @@ export async function restoreBackup(call: Call<ParamsOf<Contract>>, plans: Plans
   });
   if (tenant === undefined)
     throw new Conflict("tenant_gone", "The tenant of the backup does not exist any more");
-  if (confirm !== true) return { plan: { tables: await plans.of(id, tenantId) }, applied: false };
+  if (confirm !== true) {
+    const tables = await plans.of(id, tenantId).catch((error: unknown) => {
+      if (error instanceof NotFound) suspect(call, "backup_object_missing");
+      throw error;
+    });
+    return { plan: { tables }, applied: false };
+  }
   return begin(call, id, tenantId);
 }
 

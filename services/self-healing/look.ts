@@ -44,14 +44,22 @@ interface Last {
 /** A clock that ticks each minute is never quite on time. */
 const earlySeconds = 20;
 
-/** @param all also what is not due yet */
-export async function lookForFaults(looker: Looker, all: boolean, msMax: number): Promise<Seen> {
+/** @param which what is due by the clock, all there is, or one fault that somebody suspects */
+export async function lookForFaults(
+  looker: Looker,
+  which: "due" | "all" | { code: string },
+  msMax: number,
+): Promise<Seen> {
   const deadline = performance.now() + msMax;
   const last = new Map((await readLooks(looker.runtime)).map((row) => [row.code, row]));
   const age = (code: string) => last.get(code)?.age ?? Number.POSITIVE_INFINITY;
   const due = catalogue
     .filter(({ code }) => last.get(code)?.off !== true)
-    .filter(({ code, everyMinutes }) => all || age(code) >= everyMinutes * 60 - earlySeconds)
+    .filter(({ code, everyMinutes }) =>
+      typeof which === "object"
+        ? code === which.code
+        : which === "all" || age(code) >= everyMinutes * 60 - earlySeconds,
+    )
     .sort((a, b) => age(b.code) - age(a.code));
   const seen: Seen = { looked: 0, found: 0, opened: 0, silent: [] };
   const silent = new Set<string>();

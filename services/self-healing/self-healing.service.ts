@@ -8,10 +8,13 @@ import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { detectors } from "../../mixins/detectors.ts";
 import { jobs } from "../../mixins/jobs.ts";
-import { implement, runtimeOf } from "../shared/bus.ts";
+import { implement, listen, runtimeOf } from "../shared/bus.ts";
+import { platform } from "../shared/database/scope.ts";
+import { faultOf } from "../shared/healing/catalogue.ts";
 import { jobWorkerGone } from "../shared/healing/job-faults.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { confirmFix, removeFix } from "./change-fix.ts";
+import { system } from "./fix-row.ts";
 import { listFixes, readStats } from "./fixes.ts";
 import { healDue } from "./heal.ts";
 import { listIncidents } from "./list-incidents.ts";
@@ -21,6 +24,7 @@ import { selfHealingContract } from "./self-healing.contract.ts";
 import { sweepIncidents } from "./sweep.ts";
 import { invalidIndex, statisticsStale, transactionIdsRunOut, vacuumBehind } from "./database-faults.ts";
 import { sessionIdleInTransaction } from "../shared/healing/session-faults.ts";
+import { clocksApart, diskFilling, nodeSilent, nodesOfTwoVersions } from "./node-faults.ts";
 
 interface SelfHealingService extends Service {
   runtime: Runtime;
@@ -38,12 +42,16 @@ const selfHealing: ServiceSchema<object, object, object, SelfHealingService> = {
     jobs<SelfHealingService>({
       tasks: {
         async "self-healing.look"() {
-          await lookForFaults({ broker: this.broker, runtime: runtimeOf(this) }, false, lookMsMax);
+          await lookForFaults({ broker: this.broker, runtime: runtimeOf(this) }, "due", lookMsMax);
         },
         async "self-healing.heal"(payload) {
           const { code } = payload as { code: string };
           const stopping = this.stopping?.signal ?? AbortSignal.abort();
           await healDue({ broker: this.broker, runtime: runtimeOf(this), stopping }, code);
+        },
+        async "self-healing.suspect"(payload) {
+          const { code } = payload as { code: string };
+          await lookForFaults({ broker: this.broker, runtime: runtimeOf(this) }, { code }, lookMsMax);
         },
         "self-healing.sweep": sweepIncidents,
       },
@@ -57,6 +65,10 @@ const selfHealing: ServiceSchema<object, object, object, SelfHealingService> = {
       statistics_stale: statisticsStale,
       vacuum_behind: vacuumBehind,
       transaction_ids_run_out: transactionIdsRunOut,
+      disk_filling: diskFilling,
+      clocks_apart: clocksApart,
+      nodes_of_two_versions: nodesOfTwoVersions,
+      node_silent: nodeSilent,
     }),
   ],
   actions: implement(selfHealingContract, {
@@ -67,7 +79,17 @@ const selfHealing: ServiceSchema<object, object, object, SelfHealingService> = {
     "self-healing.stats": readStats,
     "self-healing.incidents": listIncidents,
     "self-healing.look": (call) =>
-      lookForFaults({ broker: call.broker, runtime: call.runtime }, true, lookNowMsMax),
+      lookForFaults({ broker: call.broker, runtime: call.runtime }, "all", lookNowMsMax),
+  }),
+  // One job for each fault, however often it is suspected before it is looked for.
+  events: listen({
+    "faults.suspected": async ({ code }, { database: db }) => {
+      if (faultOf(code) === undefined) return;
+      await db.write(platform, system, {
+        text: "select add_task('self-healing.suspect', payload := json_build_object('code', $1::text), job_key := 'self-healing.suspect:' || $1)",
+        values: [code],
+      });
+    },
   }),
   created(this: SelfHealingService): void {
     this.stopping = new AbortController();

@@ -7,6 +7,7 @@ import type { Access } from "./access.ts";
 import { Caller } from "./caller.ts";
 import type { Database } from "./database/database.ts";
 import { Forbidden, Invalid, NotFound } from "./errors.ts";
+import { knownNodes } from "./nodes.ts";
 import { compileParams } from "./params/compile.ts";
 import { paramSummary } from "./params/summary.ts";
 import type { AnyRule, Fields, FieldValues, InputOf, ParamsOf, Places, ValueOf } from "./params/types.ts";
@@ -102,7 +103,8 @@ export class Call<P> {
   /** Calls an action on every node that offers it. @returns the answers of those that answered in time */
   async busEach<K extends keyof Actions>(name: K, input: Input<K>, timeoutMs: number): Promise<Result<K>[]> {
     const [service = ""] = name.split(".");
-    const calls = nodesOf(this.#ctx.broker, service).map((nodeID) =>
+    const nodes = knownNodes(this.#ctx.broker).filter(({ services }) => services.includes(service));
+    const calls = nodes.map(({ id: nodeID }) =>
       this.#ctx.call<Result<K>, Input<K>>(name, input, {
         nodeID,
         timeout: timeoutMs,
@@ -125,16 +127,6 @@ export class Call<P> {
   hint<K extends keyof Events>(name: K, payload: Events[K]): void {
     void this.#ctx.emit(name, payload, { meta: { caller: this.caller.through(this.#service) } });
   }
-}
-
-/** Where a service is known to run; this node, which the registry lists like any other, included. */
-function nodesOf(broker: ServiceBroker, service: string): string[] {
-  // The registry's list is typed as anything; these are its documented fields.
-  const nodes = broker.registry.getNodeList({ onlyAvailable: true, withServices: true }) as unknown as {
-    id: string;
-    services: { name: string }[];
-  }[];
-  return nodes.filter(({ services }) => services.some(({ name }) => name === service)).map(({ id }) => id);
 }
 
 /** Calls an action for the service itself: from a job, a schedule or start-up. */

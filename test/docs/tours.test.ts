@@ -54,6 +54,16 @@ const shown: Readonly<Record<string, readonly RegExp[]>> = {
     /nothing else\n +\d+ 200\n==/,
     /manifest/,
   ],
+  healing: [
+    /opened: 1/,
+    /target: 'backup:bk_/,
+    /missing: \[ 'archive' \]/,
+    /would_do: 'Would take/,
+    /status: 'confirmed'/,
+    /status: 'healed'/,
+    /step: 'healed'/,
+    /healed: [1-9]/,
+  ],
   payments: [/received/, /duplicate/, /received/, /code: '/, /code: '/, /status: 'refunded'/],
   webhooks: [
     /signed {2}\S+ \{"type":"webhook\.test"/,
@@ -102,7 +112,8 @@ it("nothing in a tour is a comment, which an interactive zsh takes for a command
 describe.each(shells)("pasted into %s", (shell) => {
   it.each(Object.keys(shown))("the tour of %s shows what it says, twice", async (name) => {
     const functions = (tours.get("functions") ?? "").replace("http://localhost:3000", service.url);
-    const script = `${functions}\n${tours.get(name)}`;
+    const tour = (tours.get(name) ?? "").replaceAll(" .data/", ` ${service.settings["DATA_DIR"]}/`);
+    const script = `${functions}\n${tour}`;
     for (const _paste of shell === "bash" ? [1, 2] : [1]) {
       const { stdout, stderr } = await run(shell, ["-c", script], { cwd: folder, maxBuffer: 10_000_000 });
       expect(stderr).toBe("");

@@ -315,6 +315,19 @@ describe("backups", () => {
     ]);
   });
 
+  it("a restore that meets a backup without its manifest has it looked for at once, without a look by the clock", async () => {
+    const lost = await backUp(scene.service, clinic.token);
+    await rm(await fileOf(lost.backup_id, "manifest"));
+    const body = { backup_id: lost.backup_id };
+    const plan = await scene.service.call("POST", "/api/admin/backup/restore", { token: clinic.token, body });
+    expect(plan.status).toBe(404);
+    await eventually(async () =>
+      (await scene.incidents("backup_object_missing")).some(
+        ({ target, status }) => target === `backup:${lost.backup_id}` && status === "healed",
+      ),
+    );
+  });
+
   it("a backup that the list has lost is listed again, and what a failed try left is deleted", async () => {
     const made = await backUp(scene.service, clinic.token);
     const [before] = await sql("select size_bytes, rows, sha256 from backups where id = $1", [
@@ -383,8 +396,12 @@ describe("the database", () => {
   });
 });
 
+/** Provoked in nodes.test.ts: they take several processes. */
+const ofNodes = ["clocks_apart", "disk_filling", "node_silent", "nodes_of_two_versions"];
+
 it("every fault of the catalogue was provoked, and nothing else was touched", async () => {
-  expect(catalogue.map(({ code }) => code).filter((code) => !provoked.has(code))).toEqual([]);
+  const left = catalogue.map(({ code }) => code).filter((code) => !provoked.has(code));
+  expect(left.sort()).toEqual(ofNodes);
   expect(catalogue.filter(({ remedy }) => remedy !== null).length).toBeGreaterThanOrEqual(12);
   const fixes = await scene.fixes();
   expect(fixes.filter(({ status }) => status === "suspended")).toEqual([]);

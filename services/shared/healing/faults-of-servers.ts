@@ -1,4 +1,5 @@
-// Known faults of PostgreSQL. All need the owner of the tables, so none has a remedy here.
+// Known faults of PostgreSQL and of nodes. None has a remedy here: they take the rights of the tables' owner, or of whoever
+// runs the processes.
 import type { KnownFault } from "./known-fault.ts";
 
 export const faultsOfServers = {
@@ -41,5 +42,44 @@ export const faultsOfServers = {
     never: "Vacuums by itself: that takes the owner's rights.",
     risk: "high",
     everyMinutes: 10,
+  },
+  disk_filling: {
+    at: ["self-healing"],
+    title: "A disk that fills up",
+    problem: "The disk under a node's DATA_DIR is fuller than its DISK_USED_MAX_PERCENT.",
+    remedy: null,
+    never: "Deletes a file to make room.",
+    risk: "high",
+    everyMinutes: 5,
+  },
+  clocks_apart: {
+    at: ["self-healing"],
+    title: "A node whose clock is wrong",
+    problem:
+      "A node's clock is more than two seconds from the database's. From half a minute on its calls are refused.",
+    remedy: null,
+    never: "Sets a clock.",
+    risk: "medium",
+    everyMinutes: 5,
+  },
+  nodes_of_two_versions: {
+    at: ["self-healing"],
+    title: "Nodes of two versions",
+    problem:
+      "Nodes have run different versions side by side for more than an hour: an upgrade has stopped half way.",
+    remedy: null,
+    never: "Stops or starts a process.",
+    risk: "medium",
+    everyMinutes: 5,
+  },
+  node_silent: {
+    at: ["self-healing"],
+    title: "A node that lives but answers no call",
+    problem:
+      "A node sends heartbeats, so that others call it, and has twice not answered a call within three seconds.",
+    remedy: null,
+    never: "Stops a process: its liveness probe has it restarted.",
+    risk: "high",
+    everyMinutes: 1,
   },
 } as const satisfies Record<string, KnownFault>;

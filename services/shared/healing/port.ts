@@ -100,8 +100,9 @@ export function askForFaults(
   service: string,
   asked: Asked,
   nodeID?: string,
+  timeoutMs = callMs,
 ): Promise<Looked> {
-  return broker.call(`${service}.find_faults`, asked, callOptions(nodeID));
+  return broker.call(`${service}.find_faults`, asked, callOptions(timeoutMs, nodeID));
 }
 
 export function askToHeal(
@@ -109,10 +110,11 @@ export function askToHeal(
   service: string,
   asked: { code: string; target: string },
 ): Promise<{ done: Record<string, unknown> }> {
-  return broker.call(`${service}.heal`, asked, callOptions());
+  return broker.call(`${service}.heal`, asked, callOptions(callMs));
 }
 
-function callOptions(nodeID?: string) {
+function callOptions(timeout: number, nodeID?: string) {
   const meta = { caller: Caller.system("self-healing") };
-  return nodeID === undefined ? { meta, timeout: callMs } : { meta, timeout: callMs, nodeID, retries: 0 };
+  // Another node's answer is no answer of this one.
+  return nodeID === undefined ? { meta, timeout } : { meta, timeout, nodeID, retries: 0 };
 }

@@ -69,6 +69,12 @@ export const runtimeSettings = {
     ".data",
     "Folder of everything embedded: database, mails, generated secrets",
   ),
+  diskUsedMaxPercent: setting(
+    "DISK_USED_MAX_PERCENT",
+    read.wholeNumber(1, 100),
+    "90",
+    "How full the disk under `DATA_DIR` may be before superadmins are told",
+  ),
   natsUrl: secret("NATS_URL", read.natsUrl, "Bus between processes, nats:// or tls://", "in-process"),
   namespace: setting("NAMESPACE", name, "records", "Separates several installations on one bus"),
   nodeId: setting(
