@@ -41,7 +41,7 @@ it("the sweep takes what counts no more, and nothing else", async () => {
   ])
     await query(
       `insert into mail_tokens (tenant_id, user_id, kind, slot, token_hash, expires_at)
-       values ($1, $2, 'reset_password', $3, sha256(convert_to($3::text, 'UTF8')), now() + $4::interval)`,
+       values ($1, $2, 'reset_password', $3::integer, sha256(convert_to($3::integer::text, 'UTF8')), now() + $4::interval)`,
       [...ids, slot, life],
     );
   await query("select graphile_worker.add_job('auth.sweep')");

@@ -214,6 +214,9 @@ describe("downloading", () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 404, 404, 404]);
     const good = answers.find(({ status }) => status === 200);
     expect(Buffer.from((await good?.arrayBuffer()) ?? new ArrayBuffer(0)).length).toBeGreaterThan(0);
+    const expired = await linkOf(admin);
+    await service.database.owner.query("update backup_tickets set expires_at = now() - interval '1 second'");
+    expect((await fetch(`${service.url}${expired}`)).status).toBe(404);
     const other = await service.signIn("admin");
     const late = await linkOf(other);
     await call("POST", "/api/auth/logout", { token: other });

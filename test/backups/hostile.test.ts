@@ -67,6 +67,11 @@ async function manifestOf(id: string): Promise<Manifest> {
   return readManifest(await readFile(pathOf(id, "manifest"))).manifest;
 }
 
+const backupsOf = async (tenantId: number): Promise<string[]> => {
+  const text = "select id from backups where tenant_id = $1 order by id";
+  return (await service.database.owner.query(text, [tenantId])).rows.map(({ id }) => id);
+};
+
 /** Puts a changed copy in the archive's place, restores, and puts the right one back. */
 async function refused(
   part: "data" | "manifest",
@@ -78,10 +83,13 @@ async function refused(
   try {
     await change(path);
     const before = await tableSums(service.database.owner, `tenant_id = ${clinic.id}`);
+    const listed = await backupsOf(clinic.id);
     const job = await restore(service, clinic.token, made.backup_id);
     expect(job.status).toBe("failed");
     expect(await tableSums(service.database.owner, `tenant_id = ${clinic.id}`)).toEqual(before);
     expect((await service.database.owner.query("select from tenant_freezes")).rowCount).toBe(0);
+    // Not even the present was kept: an archive is proved before anything is begun.
+    expect(await backupsOf(clinic.id)).toEqual(listed);
     return job.error_code;
   } finally {
     await cp(kept, path);

@@ -136,6 +136,8 @@ describe("a restore", () => {
     const made = await backUp(service, token);
     await call("POST", `/api/admin/users/${blocked.id}/block`, { token });
     await call("PUT", `/api/admin/users/${demoted.id}/role`, { token, body: { role: "nurse" } });
+    // Of both there is something that does come back, so that their rows are written.
+    await owner("update users set full_name = 'Another Name' where id = any($1)", [[blocked.id, demoted.id]]);
     const state = () =>
       owner(
         `select id, role, is_active, approved_at, password_hash, session_epoch, can_see_all_patients from users
@@ -148,6 +150,7 @@ describe("a restore", () => {
     const known = (await sessions()).map(({ id }) => id);
     expect((await restore(service, token, made.backup_id)).status).toBe("succeeded");
     expect(await state()).toEqual(before);
+    expect(await owner("select from users where full_name = 'Another Name'")).toEqual([]);
     // Dead ones are dropped by and by; none comes back.
     expect((await sessions()).map(({ id }) => id).filter((id) => !known.includes(id))).toEqual([]);
     for (const dead of [blockedToken, demotedToken])

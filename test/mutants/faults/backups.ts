@@ -21,7 +21,7 @@ export const backupFaults: readonly PlantedFault[] = [
     file: "services/backups/archive/read-archive.ts",
     text: `if (sum.digest("hex") !== file.sha256)`,
     replacement: `if (sum.digest("hex") === "")`,
-    tests: { "test/backups/hostile.test.ts": "" },
+    tests: { "test/backups/hostile.test.ts": "an archive made by a thief of its key" },
   },
   {
     says: "an archive of fewer tables than its manifest names is taken for whole",
@@ -56,7 +56,7 @@ export const backupFaults: readonly PlantedFault[] = [
     file: "services/backups/archive/manifest.ts",
     text: "if (given.length !== right.length || !timingSafeEqual(given, right))",
     replacement: "if (given.length !== right.length)",
-    tests: { "test/backups/hostile.test.ts": "" },
+    tests: { "test/backups/hostile.test.ts": "a manifest that says other things is refused" },
   },
   {
     says: "a tenant stays frozen after a restore that failed",
@@ -86,7 +86,7 @@ export const backupFaults: readonly PlantedFault[] = [
     file: "services/backups/restore-tenant.ts",
     text: "await check(restore);",
     replacement: "",
-    tests: { "test/backups/hostile.test.ts": "" },
+    tests: { "test/backups/hostile.test.ts": "one flipped bit ends the job before anything changes" },
   },
   {
     says: "a restore does not wait for writes under way",

@@ -188,7 +188,7 @@ export const signInFaults: readonly PlantedFault[] = [
     file: "services/shared/database/grants/plan.ts",
     text: `return [...statements("revoke", "from", extra), ...statements("grant", "to", missing)];`,
     replacement: `return extra.length < 0 ? [] : statements("grant", "to", missing);`,
-    tests: { "test/database-logins/grants.test.ts": "" },
+    tests: { "test/database-logins/grants.test.ts": "provisioning again" },
   },
   {
     says: "a process serves with a login that lacks a right",
