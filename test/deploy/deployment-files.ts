@@ -63,7 +63,7 @@ export function rendered(overlay: string): Tree[] | undefined {
 
 /** Service folders of the program: everything a process can be told to run. */
 export const serviceFolders = readdirSync(join(root, "services"), { withFileTypes: true })
-  .filter((entry) => entry.isDirectory() && entry.name !== "shared")
+  .filter((entry) => entry.isDirectory() && !["shared", "repl"].includes(entry.name))
   .map(({ name }) => name)
   .sort();
 
