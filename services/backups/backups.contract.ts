@@ -132,6 +132,7 @@ export const backupsContract = {
         "backup_in_use",
         "backup_type_differs",
         "backup_job_running",
+        "too_many_backups",
         ...failureCodes.filter((code) => !failureOf(code).passing),
       ],
       503: ["plan_unfinished", ...failureCodes.filter((code) => failureOf(code).passing)],
