@@ -15,6 +15,8 @@ export const firstSchema = "0017-backups";
  */
 export const schemaSteps: Readonly<Record<string, readonly string[]>> = {
   [firstSchema]: [],
+  // Functions and triggers alone.
+  "0018-hardening": [],
   // Tables that no archive holds.
   "0021-self-healing": [],
   // Triggers alone.

@@ -112,6 +112,7 @@ describe("an archive", () => {
     ({
       put: (...given: Parameters<Store["put"]>) => store.put(...given),
       stat: (key: string) => store.stat(key),
+      remove: (key: string) => store.remove(key),
       get: async (key: string) => Readable.from([alter(await buffer(await store.get(key, signal)))]),
     }) as unknown as Store;
 
@@ -123,7 +124,7 @@ describe("an archive", () => {
     ["cut short", (bytes: Buffer) => bytes.subarray(0, -1)],
     ["empty", () => Buffer.alloc(0)],
   ])("which the store does not give back as it was written (%s) is no backup", async (_how, alter) => {
-    await expect(make(giving(folder(), alter))).rejects.toThrow();
+    await expect(make(giving(folder(), alter))).rejects.toMatchObject({ name: "ArchiveDamaged" });
     expect(await folder().stat(manifestKeyOf(backupId))).toBeUndefined();
   });
 
