@@ -15,7 +15,7 @@ export const firstSchema = "0017-backups";
  */
 export const schemaSteps: Readonly<Record<string, readonly string[]>> = {
   [firstSchema]: [],
-  // Functions alone.
+  // Functions and triggers alone.
   "0018-hardening": [],
   // Tables that no archive holds.
   "0021-self-healing": [],
