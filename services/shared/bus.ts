@@ -171,7 +171,7 @@ export function implement<const C extends Contract>(
         if ("params" in checked) {
           return handler(new Call(ctx, checked.params, callerOf(ctx), service, runtimeOf(this)));
         }
-        throw "notFound" in checked ? new NotFound(thingOf(checked.notFound)) : new Invalid(checked.failures);
+        throw "notFound" in checked ? NotFound.named(checked.notFound) : new Invalid(checked.failures);
       },
     };
     actions[action] = schema;
@@ -209,10 +209,4 @@ function callerOf(ctx: Context): Caller {
 /** Our middleware puts the runtime on every service before it is created; Moleculer's types cannot know. */
 export function runtimeOf(service: Service): Runtime {
   return (service as Service & { runtime: Runtime }).runtime;
-}
-
-/** "user_id" → "User": the word a 404 uses, the same for an id out of range and one that is not there. */
-function thingOf(parameter: string): string {
-  const word = parameter.replace(/_id$/, "").replace(/^dept$/, "department");
-  return word.charAt(0).toUpperCase() + word.slice(1);
 }

@@ -47,6 +47,12 @@ export class NotFound extends ServiceError {
   constructor(thing: string) {
     super(404, "not_found", `${thing} not found`);
   }
+
+  /** `user_id` → "User": the same for an id out of range and one that is not there. */
+  static named(parameter: string): NotFound {
+    const word = parameter.replace(/_id$/, "").replace(/^dept$/, "department");
+    return new NotFound(word.charAt(0).toUpperCase() + word.slice(1));
+  }
 }
 
 export class Conflict extends ServiceError {
