@@ -6,7 +6,7 @@ import { version } from "../shared/version.ts";
 import { operationOf } from "./openapi-operation.ts";
 import { answerComponents } from "./openapi-answers.ts";
 import { openApiWebhooks } from "./openapi-webhooks.ts";
-import { contractOf, type Method, type Route } from "./routes.ts";
+import type { Method, Route } from "./routes.ts";
 
 export interface DocumentFacts {
   /** Where clients reach the service, without a slash at its end. */
@@ -96,12 +96,30 @@ function serversOf({ publicUrl }: DocumentFacts): object[] {
   ];
 }
 
-/** Groups that can be used without a token come first: that is where a reader starts. */
+/** As people need them: sign in, daily work, administration, what is told to others, operating. */
+const groupsInOrder = [
+  "Authentication",
+  "Current user",
+  "Patients",
+  "Users",
+  "Departments",
+  "Tenants",
+  "Webhooks",
+  "Events",
+  "Messenger",
+  "Payments",
+  "Audit",
+  "Backups",
+  "Encryption",
+  "Cache",
+  "Health",
+];
+
+/** A group that has no place above comes last. */
 function tagsOf(routes: readonly Route[]): object[] {
-  const isOpen = (route: Route) => contractOf(route).access.who === "public";
-  const first = routes.filter(isOpen).map(({ group }) => group);
-  const names = new Set([...first, ...routes.map(({ group }) => group)]);
-  return [...names, "Events"].map((name) => ({ name }));
+  const there = new Set(["Events", ...routes.map(({ group }) => group)]);
+  const known = groupsInOrder.filter((name) => there.has(name));
+  return [...new Set([...known, ...there])].map((name) => ({ name }));
 }
 
 function signInExample({ demoSignIn }: DocumentFacts): object {

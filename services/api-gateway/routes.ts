@@ -141,6 +141,8 @@ const groups: Record<string, readonly Row[]> = {
     ["POST", "/webhooks/card-provider", "payments.take_card", 200],
     ["POST", "/webhooks/wallet-provider", "payments.take_wallet", 200],
     ["GET", "/api/admin/payments", "payments.list", 200],
+    ["GET", "/api/admin/payments/notifications", "payments.notifications", 200],
+    ["GET", "/api/admin/payments/{payment_id}", "payments.get", 200],
   ],
   Webhooks: [
     ["GET", "/api/webhooks", "webhooks.list", 200],

@@ -9,7 +9,7 @@ import type { Payment, paymentsContract } from "./payments.contract.ts";
 
 type Params = ParamsOf<(typeof paymentsContract)["payments.list"]>;
 
-const columns = `p.id, p.tenant_id, p.provider, p.payment_id, p.status, p.amount, p.currency, p.occurred_at, p.created_at,
+export const paymentColumns = `p.id, p.tenant_id, p.provider, p.payment_id, p.status, p.amount, p.currency, p.occurred_at, p.created_at,
   p.updated_at`;
 
 /** The page hangs on the total by a left join, so an empty page still brings it: then `id` is null. */
@@ -21,16 +21,20 @@ export async function listPayments(call: Call<Params>): Promise<Page<Payment>> {
   const statement = listStatement(scope, call.params, offsetOf(page, limit));
   if (await isGone(call.db, call.caller, scope)) return toPage([], 0, page, limit);
   const rows = await call.db.read<Row>(scope, statement);
-  const items = rows.flatMap(({ total: _total, id, occurred_at, created_at, updated_at, ...facts }) => {
-    if (id === null) return [];
-    const moments = {
-      occurred_at: toIso(occurred_at),
-      created_at: toIso(created_at),
-      updated_at: toIso(updated_at),
-    };
-    return [{ id, ...facts, ...moments }];
-  });
+  const items = rows.flatMap(({ total: _total, id, ...facts }) =>
+    id === null ? [] : [toPayment({ id, ...facts })],
+  );
   return toPage(items, rows[0]?.total ?? 0, page, limit);
+}
+
+/** @param row its moments as PostgreSQL writes them */
+export function toPayment({ occurred_at, created_at, updated_at, ...facts }: Payment): Payment {
+  return {
+    ...facts,
+    occurred_at: toIso(occurred_at),
+    created_at: toIso(created_at),
+    updated_at: toIso(updated_at),
+  };
 }
 
 function listStatement(scope: Scope, params: Params, offset: number): Statement {
@@ -46,7 +50,7 @@ function listStatement(scope: Scope, params: Params, offset: number): Statement 
   const order = params.sort_order === "desc" ? "desc" : "asc";
   const sort = params.sort_by === "id" ? "" : `p.occurred_at ${order}, `;
   const text = `select total.total, p.* from (select count(*)::integer as total from payments p where ${filters}) total
-    left join lateral (select ${columns} from payments p where ${filters}
+    left join lateral (select ${paymentColumns} from payments p where ${filters}
       order by ${sort}p.id ${order} limit ${bind(params.limit)} offset ${bind(offset)}) p on true`;
   return { name: preparedName(text), text, values };
 }

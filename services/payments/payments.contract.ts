@@ -4,7 +4,7 @@ import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { emptyIsNull, inHeader, nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
-import { flag, integer, oneOf, text } from "../shared/params/rules.ts";
+import { flag, integer, listOf, oneOf, pathId, text } from "../shared/params/rules.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { rawContent } from "../shared/raw-body.ts";
 import { ofTenant, pageOf, paging, sorting } from "../shared/wire.ts";
@@ -15,24 +15,62 @@ export type ProviderName = (typeof providers)[number];
 
 export const paymentSorts = ["id", "occurred_at"] as const;
 
-export const paymentShape = object(
-  {
-    id: integer(),
-    tenant_id: integer(),
-    provider: oneOf(providers),
-    payment_id: text({ description: "The provider's own name of the payment." }),
-    status: oneOf(statuses),
-    amount: text({
-      description: "As the provider writes it: in the smallest unit by card, decimal by wallet.",
-    }),
-    currency: text({ description: "Three letters, in capitals." }),
-    occurred_at: timestamp({ description: "When the payment came to its status." }),
-    created_at: timestamp(),
-    updated_at: timestamp(),
-  },
-  { name: "Payment" },
-);
+const paymentFields = {
+  id: integer(),
+  tenant_id: integer(),
+  provider: oneOf(providers),
+  payment_id: text({ description: "The provider's own name of the payment." }),
+  status: oneOf(statuses),
+  amount: text({
+    description: "As the provider writes it: in the smallest unit by card, decimal by wallet.",
+  }),
+  currency: text({ description: "Three letters, in capitals." }),
+  occurred_at: timestamp({ description: "When the payment came to its status." }),
+  created_at: timestamp(),
+  updated_at: timestamp(),
+};
+
+export const paymentShape = object(paymentFields, { name: "Payment" });
 export type Payment = ValueOf<typeof paymentShape>;
+
+export const notificationStates = [
+  "applied",
+  "stale",
+  "ignored",
+  "unverified",
+  "unknown_tenant",
+  "inactive_tenant",
+] as const;
+
+export const notificationShape = object(
+  {
+    provider: oneOf(providers),
+    notification_id: text({ description: "The provider's own name of the notification." }),
+    type: text(),
+    state: oneOf(notificationStates, {
+      description:
+        "`applied` changed its payment, `stale` said nothing new, `ignored` is of another type, `unverified` came while no secret was set; the others name no active tenant.",
+    }),
+    tenant_id: nullable(integer()),
+    payment_id: nullable(text()),
+    occurred_at: nullable(timestamp()),
+    received_at: timestamp(),
+    body_sha256: text({ description: "Hex, of the bytes that came: what was in them is not kept." }),
+  },
+  { name: "PaymentNotification" },
+);
+export type PaymentNotification = ValueOf<typeof notificationShape>;
+
+const historyShape = object(
+  {
+    ...paymentFields,
+    notifications: listOf(notificationShape, {
+      description: "Of the last 90 days, in the order in which they occurred; at most 200, the newest.",
+    }),
+  },
+  { name: "PaymentHistory" },
+);
+export type PaymentHistory = ValueOf<typeof historyShape>;
 
 const received = object({ received: flag(), duplicate: flag() }, { name: "NotificationReceipt" });
 
@@ -123,6 +161,26 @@ export const paymentsContract = {
       ...sorting(paymentSorts, "occurred_at", "desc"),
     },
     result: pageOf("PaymentPage", paymentShape),
+  },
+  "payments.notifications": {
+    summary: "Lists the notifications as they came, the latest first: also those that act on nothing.",
+    audits: "payment.notifications",
+    access: allow("superadmin"),
+    weight: weights.list,
+    query: {
+      ...paging,
+      provider: optional(emptyIsNull(oneOf(providers, { description: "Only of this provider." }))),
+      state: optional(emptyIsNull(oneOf(notificationStates, { description: "Only of this state." }))),
+    },
+    result: pageOf("PaymentNotificationPage", notificationShape),
+  },
+  "payments.get": {
+    summary: "One payment, and the notifications that made it what it is.",
+    audits: "payment.get",
+    access: allow("superadmin"),
+    weight: weights.list,
+    path: { payment_id: pathId({ description: "The payment's `id` in the list.", example: 1 }) },
+    result: historyShape,
   },
 } as const satisfies Contract;
 

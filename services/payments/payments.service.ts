@@ -13,6 +13,7 @@ import { implement, runtimeOf } from "../shared/bus.ts";
 import { jobFaults } from "../shared/healing/job-faults.ts";
 import { cardProvider } from "./card-provider.ts";
 import { takeNotification } from "./intake.ts";
+import { getPayment, listNotifications } from "./list-notifications.ts";
 import { listPayments } from "./list-payments.ts";
 import { paymentsContract } from "./payments.contract.ts";
 import { sweepNotifications } from "./sweep-notifications.ts";
@@ -38,6 +39,8 @@ const payments: ServiceSchema = {
     "payments.take_card": (call) => takeNotification(call, cardProvider),
     "payments.take_wallet": (call) => takeNotification(call, walletProvider),
     "payments.list": listPayments,
+    "payments.notifications": listNotifications,
+    "payments.get": getPayment,
   }),
   started(this: Service) {
     const { config, log } = runtimeOf(this);

@@ -9,7 +9,7 @@ import { sealingKeys } from "../shared/sealing/ask-keys.ts";
 import { assertReachable, holdWebhook, tenantOf, webhooksMax } from "./own-webhooks.ts";
 import { toWebhook } from "./webhook-row.ts";
 import type { RegisteredWebhook, webhooksContract } from "./webhooks.contract.ts";
-import { loggedUrl, secretOf } from "./webhooks.rules.ts";
+import { loggedUrl, secretOf, librarySentence } from "./webhooks.rules.ts";
 
 type Register = Call<ParamsOf<(typeof webhooksContract)["webhooks.register"]>>;
 
@@ -42,7 +42,11 @@ export async function registerWebhook(call: Register): Promise<RegisteredWebhook
     change.audit({ tenantId, action: "webhook.register", target, changes });
     return made;
   });
-  return { ...toWebhook(row), ...(sent === undefined ? { secret } : {}) };
+  return {
+    ...toWebhook(row),
+    ...(sent === undefined ? { secret } : {}),
+    for_libraries: librarySentence(secret),
+  };
 }
 
 /** The tenant's row lock makes two registrations see one another. */

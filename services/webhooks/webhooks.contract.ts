@@ -28,7 +28,11 @@ export const webhookShape = object(fields, { name: "Webhook" });
 export type Webhook = ValueOf<typeof webhookShape>;
 
 const registeredShape = object(
-  { ...fields, secret: optional(text({ description: "Only when none was sent: it is shown this once" })) },
+  {
+    ...fields,
+    secret: optional(text({ description: "Only when none was sent: it is shown this once" })),
+    for_libraries: text({ description: "What a library of Standard Webhooks is given as the secret." }),
+  },
   { name: "RegisteredWebhook" },
 );
 export type RegisteredWebhook = ValueOf<typeof registeredShape>;
@@ -51,7 +55,8 @@ const secret = optional(
       secretText({
         min: 16,
         max: 256,
-        description: "whsec_ and base64 of 24 to 64 bytes, or 16 to 256 plain characters; never shown again",
+        description:
+          "`whsec_` and base64 of 24 to 64 bytes: those bytes sign, and a library is given the secret as it is. Or 16 to 256 plain characters: they sign as they are, and a library, which reads base64, is given `whsec_` and the base64 of them. Never shown again.",
       }),
       secretFault,
     ),

@@ -14,6 +14,13 @@ export function secretFault(secret: string): string | undefined {
   return bytes >= 24 && bytes <= 64 ? undefined : "after whsec_ comes base64 of 24 to 64 bytes";
 }
 
+/** What the owner of a secret of their own has to know of it; the secret itself is not told again. */
+export function librarySentence(secret: string): string {
+  return secret.startsWith(prefix)
+    ? "Give a library of Standard Webhooks this secret as it is."
+    : "Deliveries are signed with the characters of this secret. Libraries of Standard Webhooks read base64: give them whsec_ and the base64 of these characters (printf %s 'SECRET' | base64 -w0).";
+}
+
 /** The key that signs: the bytes that a secret of the scheme encodes, and of any other its characters. */
 export function signingKey(secret: string): KeyObject {
   return secret.startsWith(prefix)

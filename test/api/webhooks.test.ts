@@ -48,7 +48,8 @@ describe("201", () => {
     ]);
     expect(made.body).toMatchObject({ url: publicUrl, events: ["user.created"], is_active: true });
     expect(Buffer.from(made.body.secret.replace("whsec_", ""), "base64")).toHaveLength(32);
-    const { secret, ...rest } = made.body;
+    const { secret, for_libraries: forLibraries, ...rest } = made.body;
+    expect(forLibraries).toMatch(/this secret as it is/);
     expect(await list()).toContainEqual(rest);
     expect(JSON.stringify(await list())).not.toContain(secret);
   });
@@ -62,6 +63,7 @@ describe("201", () => {
     const made = await register(hook({ secret }));
     expect(made.status).toBe(201);
     expect(made.body).not.toHaveProperty("secret");
+    expect(made.body.for_libraries).toMatch(secret.startsWith("whsec_") ? /as it is/ : /the base64 of/);
     await service.call("DELETE", `/api/webhooks/${made.body.id}`, { token });
   });
 

@@ -28,6 +28,8 @@ const ours = [
   "GET /api/admin/encryption/status",
   "GET /api/admin/payments",
   "GET /api/admin/self-healing/incidents",
+  "GET /api/admin/payments/notifications",
+  "GET /api/admin/payments/{payment_id}",
   "GET /api/backup-download/{ticket}",
   "GET /api/patients",
   "GET /api/patients/{patient_id}",

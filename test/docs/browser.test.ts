@@ -96,15 +96,23 @@ inBrowser(`the documentation, ${inChromium}`, () => {
     await page.close();
   });
 
-  it("forgets the token with the page", async () => {
+  it("keeps the token over a reload, in this tab alone, and forgets it with a sign-out", async () => {
     const page = await browser.open(`${service.url}/docs`);
     await operation(page, "/api/users/me").waitFor();
     await authorise(page, await service.signIn("doctor"));
     await page.reload();
     await operation(page, "/api/users/me").waitFor();
-    expect(
-      await page.evaluate("JSON.stringify([localStorage, sessionStorage, document.cookie])"),
-    ).not.toMatch(/ey[\w-]+\./);
+    expect((await execute(page, "/api/users/me")).status).toContain("200");
+    expect(await page.evaluate("JSON.stringify([localStorage, document.cookie])")).not.toMatch(/ey[\w-]+\./);
+    const other = await browser.open(`${service.url}/docs`);
+    await operation(other, "/api/users/me").waitFor();
+    expect((await execute(other, "/api/users/me")).status).toContain("401");
+    await other.close();
+    await page.locator(".btn.authorize").first().click();
+    await page.locator(".auth-btn-wrapper .btn", { hasText: "Logout" }).click();
+    await page.locator(".auth-btn-wrapper .btn-done").click();
+    await page.reload();
+    await operation(page, "/api/users/me").waitFor();
     expect((await execute(page, "/api/users/me")).status).toContain("401");
     await page.close();
   });

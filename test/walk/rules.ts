@@ -168,6 +168,9 @@ export const rules: Readonly<Record<string, Rule>> = {
   "GET /api/admin/self-healing/incidents": rule(superadmin, 200),
   "POST /api/admin/self-healing/look": rule(superadmin, 200),
   "GET /api/admin/payments": rule(administrators, 200, listed),
+  "GET /api/admin/payments/notifications": rule(superadmin, 200),
+  // The walk's world has no payments.
+  "GET /api/admin/payments/{payment_id}": rule(superadmin, 404),
   // The walk's process has no secrets: anybody's notification is kept, and acts on nothing.
   "POST /webhooks/card-provider": rule("anyone", 200),
   "POST /webhooks/wallet-provider": rule("anyone", 200),
@@ -202,6 +205,8 @@ export const ours: ReadonlySet<string> = new Set([
   "GET /api/admin/self-healing/incidents",
   "POST /api/admin/self-healing/look",
   "GET /api/admin/payments",
+  "GET /api/admin/payments/notifications",
+  "GET /api/admin/payments/{payment_id}",
   "GET /api/webhooks/event-types",
   "GET /api/webhooks/{webhook_id}/deliveries",
   "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/resend",

@@ -7,7 +7,13 @@ import { nextOf } from "../../services/shared/deliveries/retry.rules.ts";
 import { Turns } from "../../services/shared/deliveries/turns.ts";
 import { answerFault, retryAfterSeconds } from "../../services/webhooks/answer.rules.ts";
 import { signatureOf } from "../../services/webhooks/sign.ts";
-import { loggedUrl, signingKey, secretFault, secretOf } from "../../services/webhooks/webhooks.rules.ts";
+import {
+  librarySentence,
+  loggedUrl,
+  signingKey,
+  secretFault,
+  secretOf,
+} from "../../services/webhooks/webhooks.rules.ts";
 
 describe("an answer", () => {
   it.each([
@@ -158,5 +164,25 @@ describe("turns", () => {
     turns.ended(lane);
     again();
     expect(started).toHaveLength(12 + 9);
+  });
+});
+
+describe("a secret, given to a library as the answer says", () => {
+  const plain = "a plain secret of mine";
+  const ofScheme = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+  it.each([
+    ["as it is", ofScheme, ofScheme, /this secret as it is/],
+    ["in base64", plain, `whsec_${Buffer.from(plain).toString("base64")}`, /whsec_ and the base64/],
+  ])("%s: its signature holds", (_name, secret, given, sentence) => {
+    expect(librarySentence(secret)).toMatch(sentence);
+    expect(librarySentence(secret)).not.toContain(secret);
+    const body = '{"type":"user.created"}';
+    const seconds = Math.floor(Date.now() / 1000);
+    const headers = {
+      "webhook-id": "msg_1",
+      "webhook-timestamp": String(seconds),
+      "webhook-signature": signatureOf("msg_1", seconds, body, [signingKey(secret)]),
+    };
+    expect(new Webhook(given).verify(body, headers)).toEqual(JSON.parse(body));
   });
 });

@@ -1,4 +1,4 @@
-// Starts Swagger UI. A token that is pasted in stays in this page's memory: it is gone when the page closes.
+// Starts Swagger UI. A token that is pasted in survives a reload of this tab, and is gone when the tab closes.
 
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 
@@ -9,7 +9,28 @@ function followColourScheme() {
 followColourScheme();
 prefersDark.addEventListener("change", followColourScheme);
 
-globalThis.SwaggerUIBundle({
+const storedUnder = "records-token";
+
+/** Swagger UI's own way would keep the token for good, for every tab. */
+const keepsToken = () => ({
+  statePlugins: {
+    auth: {
+      wrapActions: {
+        authorize: (original) => (given) => {
+          const { value } = given.bearerAuth ?? {};
+          if (typeof value === "string") sessionStorage.setItem(storedUnder, value);
+          return original(given);
+        },
+        logout: (original) => (names) => {
+          sessionStorage.removeItem(storedUnder);
+          return original(names);
+        },
+      },
+    },
+  },
+});
+
+const ui = globalThis.SwaggerUIBundle({
   url: "openapi.json",
   dom_id: "#swagger-ui",
   deepLinking: true,
@@ -18,6 +39,11 @@ globalThis.SwaggerUIBundle({
   displayRequestDuration: true,
   docExpansion: "list",
   persistAuthorization: false,
+  plugins: [keepsToken],
+  onComplete: () => {
+    const token = sessionStorage.getItem(storedUnder);
+    if (token !== null) ui.preauthorizeApiKey("bearerAuth", token);
+  },
   tryItOutEnabled: true,
   // The default sends the address of this page's description to a public validator.
   validatorUrl: null,
