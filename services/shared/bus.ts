@@ -3,6 +3,7 @@
 // checked for name, parameters and result without any import between services.
 import type { Context, Service, ServiceBroker, ServiceSchema } from "moleculer";
 import type { RecordsAction } from "./middleware.ts";
+import { offeringNodes } from "./offering-nodes.ts";
 import type { Access } from "./access.ts";
 import { Caller } from "./caller.ts";
 import type { Database } from "./database/database.ts";
@@ -102,7 +103,7 @@ export class Call<P> {
   /** Calls an action on every node that offers it. @returns the answers of those that answered in time */
   async busEach<K extends keyof Actions>(name: K, input: Input<K>, timeoutMs: number): Promise<Result<K>[]> {
     const [service = ""] = name.split(".");
-    const calls = nodesOf(this.#ctx.broker, service).map((nodeID) =>
+    const calls = offeringNodes(this.#ctx.broker, service).map((nodeID) =>
       this.#ctx.call<Result<K>, Input<K>>(name, input, {
         nodeID,
         timeout: timeoutMs,
@@ -125,16 +126,6 @@ export class Call<P> {
   hint<K extends keyof Events>(name: K, payload: Events[K]): void {
     void this.#ctx.emit(name, payload, { meta: { caller: this.caller.through(this.#service) } });
   }
-}
-
-/** Where a service is known to run; this node, which the registry lists like any other, included. */
-function nodesOf(broker: ServiceBroker, service: string): string[] {
-  // The registry's list is typed as anything; these are its documented fields.
-  const nodes = broker.registry.getNodeList({ onlyAvailable: true, withServices: true }) as unknown as {
-    id: string;
-    services: { name: string }[];
-  }[];
-  return nodes.filter(({ services }) => services.some(({ name }) => name === service)).map(({ id }) => id);
 }
 
 /** Calls an action for the service itself: from a job, a schedule or start-up. */

@@ -48,7 +48,11 @@ export const departmentHeadGone: Remedy = {
       ]);
       const changes = { head_doctor_id: null, was: userId };
       change.audit({ tenantId, action: "department.update", target: { type: "department", id }, changes });
-      change.tell({ tenantId, kind: "department.updated", payload: { department_id: id, fields: ["head_doctor_id"] } });
+      change.tell({
+        tenantId,
+        kind: "department.updated",
+        payload: { department_id: id, fields: ["head_doctor_id"] },
+      });
       return { changed: 1 };
     });
   },
