@@ -98,7 +98,7 @@ export const selfHealingContract = {
     access: operators,
     refuses: { 409: ["no_remedy"] },
     weight: weights.setting,
-    path: { fix_id: pathId({ description: "The id of the fix.", example: 1 }) },
+    path: { fix_id: pathId({ description: "The fix's id.", example: 1 }) },
     result: fixShape,
   },
   "self-healing.remove": {
@@ -106,7 +106,7 @@ export const selfHealingContract = {
     audits: "fix.delete",
     access: operators,
     weight: weights.setting,
-    path: { fix_id: pathId({ description: "The id of the fix.", example: 1 }) },
+    path: { fix_id: pathId({ description: "The fix's id.", example: 1 }) },
   },
   "self-healing.seed": {
     summary:
@@ -116,7 +116,7 @@ export const selfHealingContract = {
     weight: weights.bulk,
     query: {
       overwrite: optional(
-        nullable(flag({ description: "Whether edited fixes become as the catalogue has them." })),
+        nullable(flag({ description: "Also the fixes that were edited: they are proposed anew." })),
       ),
     },
     result: object(

@@ -7,7 +7,7 @@ import type { Access } from "./access.ts";
 import { Caller } from "./caller.ts";
 import type { Database } from "./database/database.ts";
 import { Forbidden, Invalid, NotFound } from "./errors.ts";
-import { knownNodes } from "./nodes.ts";
+import { offeringNodes } from "./nodes.ts";
 import { compileParams } from "./params/compile.ts";
 import { paramSummary } from "./params/summary.ts";
 import type { AnyRule, Fields, FieldValues, InputOf, ParamsOf, Places, ValueOf } from "./params/types.ts";
@@ -103,8 +103,7 @@ export class Call<P> {
   /** Calls an action on every node that offers it. @returns the answers of those that answered in time */
   async busEach<K extends keyof Actions>(name: K, input: Input<K>, timeoutMs: number): Promise<Result<K>[]> {
     const [service = ""] = name.split(".");
-    const nodes = knownNodes(this.#ctx.broker).filter(({ services }) => services.includes(service));
-    const calls = nodes.map(({ id: nodeID }) =>
+    const calls = offeringNodes(this.#ctx.broker, service).map((nodeID) =>
       this.#ctx.call<Result<K>, Input<K>>(name, input, {
         nodeID,
         timeout: timeoutMs,

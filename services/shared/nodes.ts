@@ -15,3 +15,10 @@ export function knownNodes({ registry }: ServiceBroker): KnownNode[] {
   }[];
   return nodes.map(({ id, services }) => ({ id, services: services.map(({ name }) => name) }));
 }
+
+/** The ids of those that offer a service. */
+export function offeringNodes(broker: ServiceBroker, service: string): string[] {
+  return knownNodes(broker)
+    .filter(({ services }) => services.includes(service))
+    .map(({ id }) => id);
+}

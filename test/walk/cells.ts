@@ -129,6 +129,7 @@ const drafts: Readonly<Record<string, Draw>> = {
   "DELETE /api/admin/backup/{backup_id}": async () => ({ path: { backup_id: noBackup } }),
   "POST /api/admin/self-healing/confirm/{fix_id}": async () => ({ path: { fix_id: neverId } }),
   "DELETE /api/admin/self-healing/fixes/{fix_id}": async () => ({ path: { fix_id: neverId } }),
+  "GET /api/admin/payments/{payment_id}": async () => ({ path: { payment_id: neverId } }),
   "GET /api/backup-download/{ticket}": async () => ({ path: { ticket: noBackup } }),
   "POST /webhooks/card-provider": async (rows) => ({ body: { id: `card-${rows.unique()}`, type: "none" } }),
   "POST /webhooks/wallet-provider": async (rows) => ({

@@ -35,6 +35,8 @@ const answers: Readonly<Record<string, readonly string[]>> = {
   "POST /api/admin/cache/cleanup": ["200 200"],
   "POST /api/admin/cache/invalidate": ["200 200"],
   "POST /api/admin/cache/warmup": ["200 200"],
+  "POST /api/admin/self-healing/look": ["200 200"],
+  "POST /api/admin/self-healing/seed-fixes": ["200 200"],
   "POST /webhooks/card-provider": ["200 200"],
   "POST /webhooks/wallet-provider": ["200 200"],
   "POST /api/webhooks/register": ["201 201"],
