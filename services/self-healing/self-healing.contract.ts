@@ -98,7 +98,7 @@ export const selfHealingContract = {
     access: operators,
     refuses: { 409: ["no_remedy"] },
     weight: weights.setting,
-    path: { fix_id: pathId({ description: "The fix's id.", example: 1 }) },
+    path: { fix_id: pathId({ description: "The fix, by its `id` in the list" }) },
     result: fixShape,
   },
   "self-healing.remove": {
@@ -106,7 +106,7 @@ export const selfHealingContract = {
     audits: "fix.delete",
     access: operators,
     weight: weights.setting,
-    path: { fix_id: pathId({ description: "The fix's id.", example: 1 }) },
+    path: { fix_id: pathId({ description: "The fix, by its `id` in the list" }) },
   },
   "self-healing.seed": {
     summary:
@@ -116,7 +116,11 @@ export const selfHealingContract = {
     weight: weights.bulk,
     query: {
       overwrite: optional(
-        nullable(flag({ description: "Also the fixes that were edited: they are proposed anew." })),
+        nullable(
+          flag({
+            description: "Also what was edited or confirmed becomes as it is built in, and is proposed anew",
+          }),
+        ),
       ),
     },
     result: object(
@@ -153,9 +157,9 @@ export const selfHealingContract = {
     access: operators,
     weight: weights.list,
     query: {
-      status: optional(nullable(oneOf(incidentStatuses, { description: "Only incidents of this status." }))),
-      code: optional(nullable(oneOf(codes, { description: "Only incidents of this fault." }))),
-      fix_id: optional(nullable(id({ description: "Only incidents of this fix." }))),
+      status: optional(nullable(oneOf(incidentStatuses, { description: "Only incidents in this state" }))),
+      code: optional(nullable(oneOf(codes, { description: "Only incidents of this fault" }))),
+      fix_id: optional(nullable(id({ description: "Only incidents of this fix" }))),
       ...paging,
       ...sorting(incidentSorts, "id", "desc"),
     },
