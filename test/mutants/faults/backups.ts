@@ -151,7 +151,7 @@ export const backupFaults: readonly PlantedFault[] = [
     file: "services/backups/sweep-backups.ts",
     text: `rows.filter(({ reason }) => reason === "nightly"),`,
     replacement: "rows,",
-    tests: { "test/backups/by-clock.test.ts": "ends what the retention does not keep" },
+    tests: { "test/backups/by-clock.test.ts": "" },
   },
   {
     says: "the sweep removes archives that have a manifest",
