@@ -2,11 +2,11 @@
 // of the pool for good, to listen on: with one per service few were left for requests.
 import { EventEmitter } from "node:events";
 import { Logger, run, type Runner, type TaskList, type WorkerEvents } from "graphile-worker";
+import { patientPool } from "../services/shared/database/patient-pool.ts";
 import { pause } from "../services/shared/pause.ts";
 import { perRuntime } from "../services/shared/per-runtime.ts";
 import type { Runtime } from "../services/shared/runtime.ts";
 import { HeldJobs } from "./held-jobs.ts";
-import { patientPool } from "./job-pool.ts";
 
 const pollEveryMs = 2_000;
 /** Of all services that ask for no number of their own. */
