@@ -27,7 +27,7 @@ import {
 } from "../../services/backups/archive/manifest.ts";
 import { nowhere, readArchive } from "../../services/backups/archive/read-archive.ts";
 import { tarEnd, tarFile } from "../../services/backups/archive/tar.ts";
-import { opening, sealing } from "../../services/shared/archive/sealed-stream.ts";
+import { ArchiveDamaged, opening, sealing } from "../../services/shared/archive/sealed-stream.ts";
 import { unpack } from "./scene.ts";
 import type { ArchiveKeyring } from "../../services/backups/ask-archive-keys.ts";
 import { makeBackup } from "../../services/backups/make-backup.ts";
