@@ -23,10 +23,11 @@ import {
   dataKeyOf,
   type Manifest,
   manifestKeyOf,
+  readManifest,
 } from "../../services/backups/archive/manifest.ts";
 import { nowhere, readArchive } from "../../services/backups/archive/read-archive.ts";
 import { tarEnd, tarFile } from "../../services/backups/archive/tar.ts";
-import { opening, sealing } from "../../services/shared/archive/sealed-stream.ts";
+import { ArchiveDamaged, opening, sealing } from "../../services/shared/archive/sealed-stream.ts";
 import { unpack } from "./scene.ts";
 import type { ArchiveKeyring } from "../../services/backups/ask-archive-keys.ts";
 import { makeBackup } from "../../services/backups/make-backup.ts";
@@ -166,6 +167,23 @@ describe("an archive", () => {
     ["another byte in a part", (files) => files.get("tables/tenants/00000001.copy")?.fill(1, 0, 1)],
   ])("whose writer was wrong about itself (%s) is refused", async (_what, alter) => {
     await expect(read(await remade(alter))).rejects.toThrow("The archive is not the one of its manifest.");
+  });
+
+  it("of another file's sum is refused", async () => {
+    const manifest = await remade(() => {});
+    const other = { ...manifest, file: { ...manifest.file, sha256: "0".repeat(64) } };
+    await expect(read(other)).rejects.toThrow("The archive is not the one of its manifest.");
+  });
+
+  it("whose manifest was changed in anything at all is not believed", async () => {
+    const store = folder();
+    await make(store);
+    const text = String(await buffer(await store.get(manifestKeyOf(backupId), signal)));
+    const { manifest: key } = archiveKeys(Buffer.alloc(32, 7));
+    const changed = text.replace('"reason": "manual"', '"reason": "safety"');
+    expect(changed).not.toBe(text);
+    expect(readManifest(Buffer.from(text)).prove(key).made.reason).toBe("manual");
+    expect(() => readManifest(Buffer.from(changed)).prove(key)).toThrow(ArchiveDamaged);
   });
 
   it("that was taken apart and put together as it was is the same", async () => {

@@ -21,7 +21,7 @@ export const backupFaults: readonly PlantedFault[] = [
     file: "services/backups/archive/read-archive.ts",
     text: `if (sum.digest("hex") !== file.sha256)`,
     replacement: `if (sum.digest("hex") === "")`,
-    tests: { "test/backups/hostile.test.ts": "an archive made by a thief of its key" },
+    tests: { "test/backups/table-decisions.test.ts": "of another file's sum is refused" },
   },
   {
     says: "an archive of fewer tables than its manifest names is taken for whole",
@@ -56,7 +56,9 @@ export const backupFaults: readonly PlantedFault[] = [
     file: "services/backups/archive/manifest.ts",
     text: "if (given.length !== right.length || !timingSafeEqual(given, right))",
     replacement: "if (given.length !== right.length)",
-    tests: { "test/backups/hostile.test.ts": "a manifest that says other things is refused" },
+    tests: {
+      "test/backups/table-decisions.test.ts": "whose manifest was changed in anything at all is not believed",
+    },
   },
   {
     says: "a tenant stays frozen after a restore that failed",
