@@ -14,7 +14,6 @@ beforeAll(async () => {
   // The run that follows the start by some seconds must not come in between.
   await eventually(
     async () => (await service.database.owner.query("select from audit_checkpoints limit 1")).rowCount === 1,
-    20_000,
   );
   superadmin = await service.signIn("superadmin");
   clinic = await makeClinic(service, superadmin);

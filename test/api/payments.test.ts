@@ -24,7 +24,7 @@ beforeAll(async () => {
   service = await startService(paymentSettings);
   superadmin = await service.signIn("superadmin");
   admin = await service.signIn("admin");
-}, 60_000);
+});
 afterAll(() => service.stop());
 
 type Body = string | Uint8Array;

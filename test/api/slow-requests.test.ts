@@ -83,7 +83,7 @@ describe("800 slow clients of every kind", () => {
     durations.sort((a, b) => a - b);
     expect(durations[Math.floor(durations.length / 2)]).toBeLessThan(250);
     expect(durations.at(-1)).toBeLessThan(2_000);
-  }, 60_000);
+  });
 
   it("leave nothing behind: the service answers and has logged no failure", async () => {
     expect((await service.call("GET", "/api/auth/tenants")).status).toBe(200);

@@ -25,7 +25,7 @@ export async function checkpoint({ database: { owner } }: Pick<TestService, "dat
       "select from graphile_worker.jobs where task_identifier = 'audit.checkpoint' and run_at < now() + interval '5 seconds'",
     );
     return rows.length === 0;
-  }, 30_000);
+  });
 }
 
 export interface Line {

@@ -49,7 +49,7 @@ describeWithS3("checkpoints in the bucket of the backups", () => {
       S3_SECRET_KEY: secretKey,
       S3_REGION: region,
     };
-  }, 60_000);
+  });
   afterEach(async () => {
     await node?.stop();
     node = undefined;
@@ -94,7 +94,7 @@ describeWithS3("checkpoints in the bucket of the backups", () => {
     await s3.start();
     await checkpoint({ database });
     expect((await kept()).map(([, text]) => text.trim())).toEqual(await linesIn(folder));
-  }, 60_000);
+  });
 
   it("prove an export by docs/check-audit.mjs, and tell of one that was altered", async () => {
     node = await startNode(database, settings, backups);

@@ -32,7 +32,7 @@ beforeAll(async () => {
   service = await startService({ AUDIT_CHECKPOINT_MINUTES: "60" });
   folder = folderOf(service);
   // The one that follows the start by some seconds.
-  await eventually(async () => (await documentsIn(folder).catch(() => [])).length > 0, 20_000);
+  await eventually(async () => (await documentsIn(folder).catch(() => [])).length > 0);
   superadmin = await service.signIn("superadmin");
   whole = await filled();
 });

@@ -94,7 +94,7 @@ describe("a user who is refused 488 times", () => {
     expect(Date.parse(first ?? "")).toBeLessThanOrEqual(Date.parse(last ?? ""));
     expect(Math.abs(Date.now() - Date.parse(last ?? ""))).toBeLessThan(60_000);
     expect(await verified()).toMatchObject({ ok: true });
-  }, 60_000);
+  });
 
   it("is counted on for twice as long, up to six hours, and forgotten when it is over", async () => {
     await refused();
@@ -116,7 +116,7 @@ describe("a user who is refused 488 times", () => {
     expect(await entriesOf(() => endRepeats(service))).toEqual([]);
     expect(await repeatsOf(service, clinic.id, "user.block")).toEqual([]);
     expect(await entriesOf(() => refused())).toMatchObject([{ changes: { code: "forbidden" } }]);
-  }, 60_000);
+  });
 
   it("a sum about one target alone names it", async () => {
     await many(3, () => refused());
@@ -162,7 +162,7 @@ describe("processes", () => {
     expect(entries).toHaveLength(1);
     await killed.stop("SIGKILL");
     expect(await entriesOf(() => endRepeats(service))).toMatchObject([{ changes: { times: 19 } }]);
-  }, 60_000);
+  });
 });
 
 describe("a tenant's day", () => {
@@ -211,7 +211,7 @@ describe("a tenant's day", () => {
     const theirs = await service.signInAs(email, quiet.subdomain);
     const { entries } = await traceOf(service, () => refused(theirs));
     expect(entries).toMatchObject([{ tenant_id: quiet.id, action: "user.block" }]);
-  }, 60_000);
+  });
 
   it("that is over says how many were left out, once; and the next one begins anew", async () => {
     await refused();

@@ -12,7 +12,7 @@ let superadmin: string;
 beforeAll(async () => {
   service = await startService({ RATE_REQUESTS_PER_MINUTE: "1000000" });
   superadmin = await service.signIn("superadmin");
-}, 90_000);
+});
 afterAll(() => service?.stop());
 
 const call: TestService["call"] = (...args) => service.call(...args);
@@ -65,7 +65,7 @@ describe("who was taken out", () => {
         await eventually(async () => {
           const [job] = await owner("select step from backup_jobs where id = $1", [begun.body.job_id]);
           return job.step === "laying the archive out";
-        }, 30_000);
+        });
         const path = `/api/admin/users/${rogue.id}${action}`;
         const role = action === "/role" ? { body: { role: "nurse" } } : {};
         expect((await call(method, path, { token: clinic.token, ...role })).status).toBeLessThan(300);
@@ -211,7 +211,7 @@ describe("one tenant's slow readers", () => {
         const next = await openDownload(slow.token, made);
         open.push(next);
         return next.statusCode === 200;
-      }, 30_000);
+      });
     } finally {
       for (const each of open) each.destroy();
     }

@@ -21,7 +21,7 @@ beforeAll(async () => {
   superadmin = await service.signIn("superadmin");
   admin = await service.signIn("admin");
   nurse = await service.signIn("nurse");
-}, 90_000);
+});
 afterAll(() => service?.stop());
 
 const call: TestService["call"] = (...args) => service.call(...args);
@@ -237,7 +237,7 @@ describe("deleting", () => {
       const text =
         "select from archive_keys where backup_id = $1 union all select from backups where id = $1";
       return (await service.database.owner.query(text, [made.backup_id])).rowCount === 0;
-    }, 20_000);
+    });
     const store = join(service.database.folder, "data", "backups", "backups");
     expect(await readdir(join(store, made.backup_id))).toEqual([]);
   });

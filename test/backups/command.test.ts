@@ -12,7 +12,7 @@ let clinic: Clinic;
 beforeAll(async () => {
   service = await startService();
   clinic = await openClinic(service, await service.signIn("superadmin"));
-}, 90_000);
+});
 afterAll(() => service?.stop());
 
 async function command(...args: string[]): Promise<{ code: number | null; said: string }> {
@@ -62,7 +62,7 @@ describe("npm run backup", () => {
       userInfo().username,
       userInfo().username,
     ]);
-  }, 120_000);
+  });
 
   it("tells programs everything as JSON, and a job that failed by its exit code", async () => {
     const made = JSON.parse((await command("create", "--tenant", String(clinic.id), "--json")).said);
@@ -82,7 +82,7 @@ describe("npm run backup", () => {
     });
     const deleted = await command("delete", made.backup_id, "--json");
     expect([deleted.code, JSON.parse(deleted.said)]).toEqual([0, { deleted: true }]);
-  }, 120_000);
+  });
 
   it.each([[[]], [["what"]], [["create", "--tenant", "x"]], [["status"]], [["status", "no-job"]]])(
     "%j is refused with one sentence and 1",
@@ -110,10 +110,10 @@ describe("the operators' shell", () => {
     const type = async (line: string, answer: RegExp): Promise<RegExpExecArray> => {
       const from = said.length;
       shell.stdin.write(`${line}\n`);
-      return eventually(async () => answer.exec(said.slice(from)) ?? undefined, 60_000);
+      return eventually(async () => answer.exec(said.slice(from)) ?? undefined);
     };
     try {
-      await eventually(async () => /mol \$/.test(said), 60_000);
+      await eventually(async () => /mol \$/.test(said));
       const [, id = ""] = await type(
         `backup create --tenant ${clinic.id}`,
         /backup of (bk_[0-9a-f]{32}) succeeded, \d+ rows/,
@@ -144,5 +144,5 @@ describe("the operators' shell", () => {
         operator: userInfo().username,
       })),
     );
-  }, 120_000);
+  });
 });

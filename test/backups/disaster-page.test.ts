@@ -20,7 +20,7 @@ const run = promisify(execFile);
 let service: TestService;
 beforeAll(async () => {
   service = await startService();
-}, 90_000);
+});
 afterAll(async () => {
   await service?.stop();
 });
@@ -77,5 +77,5 @@ describe("the page for the night when the database is lost", () => {
     } finally {
       await running.stop();
     }
-  }, 120_000);
+  });
 });

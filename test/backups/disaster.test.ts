@@ -41,7 +41,7 @@ beforeAll(async () => {
   await service.process.stop();
   sums = await sumsOf(service.database.owner);
   folder = await mkdtemp(join(tmpdir(), "records-disaster-"));
-}, 120_000);
+});
 afterAll(async () => {
   await service?.stop();
   await rm(folder, { recursive: true, force: true });
@@ -109,7 +109,7 @@ describe("a full backup in an empty database", () => {
     } finally {
       await owner.end();
     }
-  }, 120_000);
+  });
 
   async function goesOn(url: string): Promise<void> {
     const running = runProcess({ ...service.settings, DATABASE_URL: url });
@@ -208,5 +208,5 @@ describe("after a change of BOOT_SECRET", () => {
     const { code, said } = await run([full.backup_id], { DATABASE_URL: anew, BOOT_SECRET: otherSecret });
     expect(said).toContain("are back");
     expect(code).toBe(0);
-  }, 120_000);
+  });
 });

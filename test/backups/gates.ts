@@ -139,5 +139,5 @@ export async function crashPostgres(url: string): Promise<void> {
     } finally {
       await again.end().catch(() => undefined);
     }
-  }, 60_000);
+  });
 }

@@ -37,7 +37,7 @@ beforeAll(async () => {
   made = await backUp(service, clinic.token);
   root = join(service.database.folder, "data", "backups");
   elsewhere = await mkdtemp(join(tmpdir(), "records-hostile-"));
-}, 90_000);
+});
 afterAll(async () => {
   await service?.stop();
   await rm(elsewhere, { recursive: true, force: true });

@@ -36,7 +36,7 @@ const toldHow = "run `node test/backups/archives/make.ts` and commit the folder 
 let database: TestDatabase;
 beforeAll(async () => {
   database = await startDatabase();
-}, 60_000);
+});
 afterAll(() => database?.stop());
 
 /** In a database of its own, which then has this version's schema. */
@@ -85,7 +85,6 @@ describe("an archive of an earlier version", () => {
         await running.stop();
       }
     },
-    90_000,
   );
 
   it("of a later version is refused in one sentence, with nothing changed", async () => {

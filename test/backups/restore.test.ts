@@ -11,7 +11,7 @@ let superadmin: string;
 beforeAll(async () => {
   service = await startService();
   superadmin = await service.signIn("superadmin");
-}, 90_000);
+});
 afterAll(() => service?.stop());
 
 const call: TestService["call"] = (...args) => service.call(...args);
@@ -385,7 +385,7 @@ describe("the freeze", () => {
         const waiting =
           "select from pg_locks where locktype = 'advisory' and not granted and classid = 7206513 and objid = $1";
         return (await service.database.owner.query(waiting, [clinic.id])).rowCount === 1;
-      }, 20_000);
+      });
       // Also past the gateway, in the database itself; and nobody waits with a row in hand.
       await expect(
         owner("insert into departments (tenant_id, name) values ($1, 'Too late')", [clinic.id]),

@@ -48,11 +48,11 @@ describeWithNats("garbage on the bus", () => {
     gateway = await cluster.startGateway({ NODE_ID: "gateway-1", METRICS_PORT: String(port) });
     bus = await connect({ servers: cluster.nats.address, ...cluster.nats.login });
     token = await signInAt(gateway, "admin");
-  }, 60_000);
+  });
   afterAll(async () => {
     await bus?.close();
     await cluster?.stop();
-  }, 30_000);
+  });
 
   it("60 000 messages of strangers leave the gateway answering, and cost little each", async () => {
     const before = { cpu: await cpuSeconds(), dropped: await droppedAsForeign() };
@@ -69,12 +69,12 @@ describeWithNats("garbage on the bus", () => {
     }
     ending.abort();
     await clients;
-    await eventually(async () => (await droppedAsForeign()) - before.dropped === messages, 30_000);
+    await eventually(async () => (await droppedAsForeign()) - before.dropped === messages);
     expect(new Set(answers)).toEqual(new Set([200]));
     const spent = ((await cpuSeconds()) - before.cpu) * 1_000_000;
     process.stdout.write(
       `garbage: ${answers.length} answers meanwhile, ${(spent / messages).toFixed(1)} us of CPU each\n`,
     );
     expect(spent / messages).toBeLessThan(cpuMicrosecondsMax);
-  }, 60_000);
+  });
 });

@@ -47,17 +47,17 @@ let alone: Step[] = [];
 it("the main scenario passes in one process", async () => {
   alone = await inOneProcess();
   expect(alone.length).toBeGreaterThan(80);
-}, 90_000);
+});
 
 describeWithNats("the gateway in one process, the services in another, NATS between them", () => {
   it("answers the main scenario as one process does: statuses, headers, fields, order and all", async () => {
     expect(await inSeveralProcesses()).toEqual(alone);
-  }, 120_000);
+  });
 
   it("does the same where each kind of process has a database login of its own", async () => {
     const { steps, logs, altered } = await withTheirOwnLogins();
     expect(steps).toEqual(alone);
     expect(logs).not.toMatch(/permission denied|42501/);
     expect(altered).toBe(0);
-  }, 120_000);
+  });
 });

@@ -32,7 +32,7 @@ describeWithNats("two gateways and two processes of services", () => {
       await eventually(
         async () => (await card(gateway, cardBody({ id: "warm", type: "other" }))).status === 200,
       );
-  }, 90_000);
+  });
   afterAll(() => cluster?.stop(), 30_000);
 
   it("256 kB with letters beyond ASCII are verified as they were sent", async () => {
@@ -76,5 +76,5 @@ describeWithNats("two gateways and two processes of services", () => {
       expect(answer.status).toBe(503);
       expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
     }
-  }, 30_000);
+  });
 });

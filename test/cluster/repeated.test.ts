@@ -69,11 +69,11 @@ describeWithNats("what was overheard and is sent again", () => {
     gateway = await cluster.startGateway({ NODE_ID: "gateway-1" });
     stranger = await Eavesdropper.at(cluster.nats);
     admin = await signInAt(gateway, "admin");
-  }, 90_000);
+  });
   afterAll(async () => {
     await stranger?.close();
     await cluster?.stop();
-  }, 60_000);
+  });
 
   it("one record stays one, and is not made by another node either", async () => {
     const patient = await call("POST", "/api/patients", { record_number: "R-1", full_name: "Some Body" });
@@ -146,5 +146,5 @@ describeWithNats("what was overheard and is sent again", () => {
     await eventually(async () => (await dropped("other_start", ["services-1"])) >= earlier.length);
     expect(running.get("services-1")?.child.exitCode).toBeNull();
     expect(await call("GET", "/api/preferences")).toMatchObject({ theme: "system" });
-  }, 90_000);
+  });
 });

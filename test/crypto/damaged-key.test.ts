@@ -50,7 +50,7 @@ const finished = () =>
   eventually(async () => {
     const { body } = await service.call("GET", "/api/admin/encryption/status", { token: superadmin });
     return body.rotation?.status === "finished" && body;
-  }, 30_000);
+  });
 const fieldKey = async ({ id }: Clinic): Promise<number> =>
   (
     await rowsOf(

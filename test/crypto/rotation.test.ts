@@ -40,7 +40,7 @@ const finished = () =>
   eventually(async () => {
     const now = await status();
     return now.rotation?.status === "finished" && now;
-  }, 60_000);
+  });
 const keyIdsOf = async (tenantId: number) =>
   (
     await rowsOf(

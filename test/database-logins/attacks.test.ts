@@ -30,7 +30,7 @@ beforeAll(async () => {
     await client.connect();
     raw.set(kind, client);
   }
-}, 60_000);
+});
 afterAll(async () => {
   for (const client of raw.values()) await client.end();
   await scene.stop();

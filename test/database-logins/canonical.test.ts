@@ -10,7 +10,7 @@ let tenantId: number;
 beforeAll(async () => {
   scene = await openScene(2);
   tenantId = (await fillTenant(scene.owner, "ours")).tenantId;
-}, 60_000);
+});
 afterAll(() => scene.stop());
 
 const notCanonical: readonly string[] = [

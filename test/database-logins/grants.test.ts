@@ -28,7 +28,7 @@ const provisioned = () =>
 beforeAll(async () => {
   database = await startDatabase();
   await provisioned();
-}, 60_000);
+});
 afterAll(() => database.stop());
 
 const granted = async (roles: readonly string[]) =>

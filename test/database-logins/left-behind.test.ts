@@ -25,7 +25,7 @@ beforeAll(async () => {
   ours = (await fillTenant(scene.owner, "ours")).tenantId;
   await fillTenant(scene.owner, "theirs");
   provisioned = await prepare();
-}, 60_000);
+});
 afterEach(prepare);
 afterAll(() => scene.stop());
 

@@ -15,7 +15,7 @@ let database: TestDatabase;
 const bootSecret = testSettings({ url: "", folder: "" })["BOOT_SECRET"] ?? "";
 beforeAll(async () => {
   database = await startDatabase();
-}, 60_000);
+});
 afterAll(() => database.stop());
 
 async function signsIn(url: string): Promise<string> {

@@ -25,7 +25,7 @@ beforeAll(async () => {
   thief = new pg.Client({ connectionString: urlFor(["messenger", "webhooks"]) });
   await thief.connect();
   support = await connect({ url: urlFor(["audit"]), poolMax: 4, entities: [], statementTimeoutMs: 5_000 });
-}, 60_000);
+});
 afterEach(async () => {
   await running?.stop();
   running = undefined;

@@ -17,7 +17,7 @@ beforeAll(async () => {
   const provisioned = await provision({ ownerUrl: scene.database.url, bootSecret });
   thief = new pg.Client({ connectionString: provisioned.urlFor(["auth", "tenants", "users"]) });
   await thief.connect();
-}, 60_000);
+});
 beforeEach(async () => {
   ours = await fillTenant(scene.owner, `clinic${++made}`);
 });

@@ -49,12 +49,12 @@ describeWithNats("a bus with TLS and narrow rights", () => {
        authorization { users = [ { user: services, password: "a7c1e5", permissions: ${rights} } ] }`,
     );
     nats = await startNats(["-c", file]);
-  }, 60_000);
+  });
   afterAll(async () => {
     await Promise.all(processes.map((running) => running.stop()));
     await nats.stop();
     await database.stop();
-  }, 60_000);
+  });
 
   it("carries calls and their answers between processes", async () => {
     const services = run("audit,auth,crypto,health,mail,patients,payments,tenants,users");
@@ -70,5 +70,5 @@ describeWithNats("a bus with TLS and narrow rights", () => {
     const token = signedIn.body.access_token;
     const health = await callApi(url, "GET", "/api/admin/health", { token });
     expect(health).toMatchObject({ status: 200, body: { checks: { bus: "ok" } } });
-  }, 60_000);
+  });
 });

@@ -80,7 +80,7 @@ describeWithNats("the processes of docker-compose.yml", () => {
     const { S3_ACCESS_KEY: accessKey, S3_SECRET_KEY: secretKey } = given;
     store = await startS3({ credentials: { accessKey, secretKey }, region: "us-east-1" });
     storeUrl = store.options("any").endpoint;
-  }, 60_000);
+  });
   afterAll(async () => {
     for (const running of processes.values()) await running.stop();
     await nats.stop();
@@ -112,7 +112,7 @@ describeWithNats("the processes of docker-compose.yml", () => {
     }
     const gateway = processes.get("gateway");
     if (gateway !== undefined) url = await addressOf(gateway);
-  }, 90_000);
+  });
 
   it("let the first superadmin in, and nobody else", async () => {
     const body = { email: "admin@platform.example", subdomain: "platform", password: given.ADMIN_PASSWORD };
@@ -136,29 +136,25 @@ describeWithNats("the processes of docker-compose.yml", () => {
     expect(health).toMatchObject({ status: 200, body: { checks: { postgres: "ok", bus: "ok" } } });
   });
 
-  (program === undefined ? it.skip : it)(
-    "keep backups in the store, and hand them out",
-    async () => {
-      const health = await eventually(async () => {
-        const { body } = await call("GET", "/api/admin/health", { token });
-        return body.checks.object_store === "ok" && body;
-      }, 30_000);
-      expect(health.checks.object_store).toBe("ok");
-      const made = await served("POST", "/api/admin/backup/create", { token, body: { type: "full" } });
-      expect(made.status).toBe(200);
-      const { job_id: job, backup_id: backup } = made.body;
-      const ended = await eventually(async () => {
-        const { body } = await call("GET", `/api/admin/backup/status/${job}`, { token });
-        return ["succeeded", "failed"].includes(body.status) && body;
-      }, 60_000);
-      expect(ended).toMatchObject({ status: "succeeded", error: null });
-      const headers = { Authorization: `Bearer ${token}` };
-      const download = await fetch(`${url}/api/admin/backup/download/${backup}`, { headers });
-      expect(download.status).toBe(200);
-      expect((await download.arrayBuffer()).byteLength).toBeGreaterThan(1_000);
-    },
-    120_000,
-  );
+  (program === undefined ? it.skip : it)("keep backups in the store, and hand them out", async () => {
+    const health = await eventually(async () => {
+      const { body } = await call("GET", "/api/admin/health", { token });
+      return body.checks.object_store === "ok" && body;
+    });
+    expect(health.checks.object_store).toBe("ok");
+    const made = await served("POST", "/api/admin/backup/create", { token, body: { type: "full" } });
+    expect(made.status).toBe(200);
+    const { job_id: job, backup_id: backup } = made.body;
+    const ended = await eventually(async () => {
+      const { body } = await call("GET", `/api/admin/backup/status/${job}`, { token });
+      return ["succeeded", "failed"].includes(body.status) && body;
+    });
+    expect(ended).toMatchObject({ status: "succeeded", error: null });
+    const headers = { Authorization: `Bearer ${token}` };
+    const download = await fetch(`${url}/api/admin/backup/download/${backup}`, { headers });
+    expect(download.status).toBe(200);
+    expect((await download.arrayBuffer()).byteLength).toBeGreaterThan(1_000);
+  });
 
   it("keep no secret in what they print", () => {
     const printed = [...processes.values()].map((running) => running.output()).join("\n");
@@ -169,5 +165,5 @@ describeWithNats("the processes of docker-compose.yml", () => {
     const codes = await Promise.all([...processes.values()].map((running) => running.stop()));
     expect(codes).toEqual(names.map(() => 0));
     processes.clear();
-  }, 30_000);
+  });
 });

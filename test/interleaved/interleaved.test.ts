@@ -66,7 +66,7 @@ describe.each(scenarios.map((scenario): [string, Scenario] => [scenario.name, sc
           of: expect.arrayContaining([seen]),
         });
       }
-    }, 60_000);
+    });
   },
 );
 

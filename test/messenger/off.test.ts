@@ -71,5 +71,5 @@ describe("with a token that is refused", () => {
     expect(api.asked.every(({ method }) => method === "getMe")).toBe(true);
     expect(service.process.output()).not.toContain(wrong);
     expect(service.process.output()).not.toContain("canary");
-  }, 20_000);
+  });
 });

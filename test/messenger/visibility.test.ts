@@ -23,7 +23,7 @@ beforeAll(async () => {
   const { email } = await makeUser(service, clinic.token, { role: "doctor", can_see_all_patients: true });
   chief = await service.signInAs(email, clinic.subdomain);
   await eventually(async () => (await statusOf(service, superadmin)).messenger === "ok");
-}, 60_000);
+});
 afterAll(async () => {
   await service.stop();
   await api.stop();
@@ -106,7 +106,7 @@ describe("a patient of a department", () => {
       expect(await deliveriesOf(other)).toEqual([]);
       expect(toldOf(other, id)).toEqual([]);
     }
-  }, 40_000);
+  });
 
   it("that is moved is told of where it has come, and no longer where it was", async () => {
     const [before, after] = [
@@ -122,7 +122,7 @@ describe("a patient of a department", () => {
     await fannedOut();
     expect(toldOf(before, id)).toEqual(["patient.created"]);
     expect(await deliveriesOf(before)).toHaveLength(1);
-  }, 20_000);
+  });
 
   it("that is moved while a message of it waits: the message is not sent any more", async () => {
     const [before, after] = [
@@ -136,7 +136,7 @@ describe("a patient of a department", () => {
     await call(200, "PUT", `/api/patients/${id}`, { version: 1, department_id: surgery });
     await untilTold(after, id, "patient.updated");
     api.trouble = () => undefined;
-    await eventually(async () => (await deliveriesOf(before)).join() === "canceled", 30_000);
+    await eventually(async () => (await deliveriesOf(before)).join() === "canceled");
     expect(toldOf(before, id)).toEqual([]);
     const { rows } = await service.database.owner.query(
       `select a.error from delivery_attempts a join deliveries d on d.id = a.delivery_id
@@ -145,7 +145,7 @@ describe("a patient of a department", () => {
       [before.id],
     );
     expect(rows).toEqual([{ error: "not_visible" }]);
-  }, 60_000);
+  });
 });
 
 describe("a patient of no department", () => {
@@ -155,7 +155,7 @@ describe("a patient of no department", () => {
     await untilTold(seer, id, "patient.created");
     await fannedOut();
     expect(await deliveriesOf(none)).toEqual([]);
-  }, 20_000);
+  });
 });
 
 describe("who sees other patients than before", () => {
@@ -175,7 +175,7 @@ describe("who sees other patients than before", () => {
     await newRecord(id);
     await fannedOut();
     expect(await deliveriesOf(person)).toHaveLength(1);
-  }, 20_000);
+  });
 });
 
 describe("an event that does not say which patient it is of", () => {
@@ -189,6 +189,5 @@ describe("an event that does not say which patient it is of", () => {
       await untilTold(seer, id, "patient.created");
       expect(await deliveriesOf(seer)).toHaveLength(1);
     },
-    20_000,
   );
 });

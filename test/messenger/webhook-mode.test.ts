@@ -13,7 +13,7 @@ beforeAll(async () => {
   api = await startBotApi();
   service = await startService({ ...api.settings, TELEGRAM_WEBHOOK: "true" });
   secret = await eventually(async () => api.webhook?.["secret_token"] as string | undefined);
-}, 60_000);
+});
 afterAll(async () => {
   await service.stop();
   await api.stop();
@@ -58,7 +58,7 @@ describe("an update", () => {
     await eventually(async () => sentTo(api, chatId).length === 2);
     expect((await post(update)).status).toBe(200);
     expect(sentTo(api, chatId)).toHaveLength(2);
-  }, 20_000);
+  });
 
   it.each([
     ["without a secret", undefined],

@@ -122,7 +122,7 @@ async function rotateKeys(): Promise<void> {
   await eventually(async () => {
     const { body } = await service.call("GET", `${path}/status`, { token });
     return body.rotation.status === "finished" && body.quarantined.count === 1;
-  }, 30_000);
+  });
 }
 
 /** Also as hexadecimal, as PostgreSQL prints bytes. */

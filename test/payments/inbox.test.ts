@@ -21,7 +21,7 @@ let url: string;
 beforeAll(async () => {
   service = await startService();
   url = service.url;
-}, 60_000);
+});
 afterAll(async () => {
   await later?.stop();
   await restarted?.stop();
@@ -133,4 +133,4 @@ it("while PostgreSQL is away it is 503, never 200; when it is back the provider'
   await eventually(async () => (await card(bodies[0] ?? "")).status === 200);
   const again = await Promise.all(bodies.slice(1).map(card));
   expect(again.map(({ status, body }) => [status, body.duplicate])).toEqual(again.map(() => [200, false]));
-}, 60_000);
+});

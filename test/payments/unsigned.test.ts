@@ -14,7 +14,7 @@ beforeAll(async () => {
   const proxy = { TRUST_PROXY: "127.0.0.1" };
   service = await startService({ ...proxy, RATE_UNSIGNED_PER_MINUTE: "5" });
   signed = await startService({ ...proxy, RATE_UNSIGNED_PER_MINUTE: "2", CARD_WEBHOOK_SECRETS: cardSecret });
-}, 60_000);
+});
 afterAll(async () => {
   await service?.stop();
   await signed?.stop();

@@ -18,7 +18,7 @@ beforeAll(async () => {
   dataDir = service.settings["DATA_DIR"] ?? "";
   home = join(service.database.folder, "home");
   await mkdir(home);
-}, 60_000);
+});
 afterAll(() => service.stop());
 
 const doors = async () => (await readdir(dataDir)).filter((name) => name.endsWith(".sock"));
@@ -42,7 +42,7 @@ it("the door is for its owner alone, and is gone with the service's end", async 
   expect((await readdir(other)).filter((each) => each.endsWith(".sock"))).toHaveLength(1);
   expect(await second.stop()).toBe(0);
   expect((await readdir(other)).filter((each) => each.endsWith(".sock"))).toEqual([]);
-}, 60_000);
+});
 
 it("where no service runs it says so in one sentence", async () => {
   const empty = join(service.database.folder, "empty");
@@ -90,7 +90,7 @@ describeWithTerminal("at the prompt", () => {
     expect(JSON.stringify(audit.body.items[0])).toContain(userInfo().username);
     const denied = await service.call("GET", "/api/admin/tenants", { token: superadmin });
     expect(denied.status).toBe(200);
-  }, 60_000);
+  });
 
   it("the service's end ends it, and it goes on taking others after one that left", async () => {
     const first = await openRepl();
@@ -103,5 +103,5 @@ describeWithTerminal("at the prompt", () => {
     await eventually(
       async () => !(await doors()).some((name) => name.includes(String(service.process.child.pid))),
     );
-  }, 60_000);
+  });
 });

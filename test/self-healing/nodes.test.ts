@@ -24,7 +24,7 @@ describeWithNats("nodes", () => {
     await cluster.startServices({ NODE_OPTIONS: before(longUp) });
     gateway = await cluster.startGateway({ NODE_ID: "right", NODE_OPTIONS: before(longUp) });
     token = await signInAt(gateway, "superadmin");
-  }, 60_000);
+  });
   afterAll(() => cluster?.stop());
 
   const incidents = async (code: string): Promise<Incident[]> => {
@@ -37,7 +37,7 @@ describeWithNats("nodes", () => {
       if (found?.status === status) return found;
       await gateway.call("POST", "/api/admin/self-healing/look", { token });
       return undefined;
-    }, 60_000);
+    });
   }
 
   it("nothing is wrong with nodes that are well", async () => {
@@ -73,20 +73,16 @@ describeWithNats("nodes", () => {
       {},
       { service: "api-gateway", tries: 2 },
     ],
-  ])(
-    "%s is told, and ends with the node",
-    async (code, program, settings, evidence) => {
-      const node = code.replaceAll("_", "-");
-      const wrong = await cluster.startGateway({
-        NODE_ID: node,
-        NODE_OPTIONS: before(`${program}\n${longUp}`),
-        ...settings,
-      });
-      expect(await met(code, node, "open")).toMatchObject({ evidence, would_do: null, tries: 0 });
-      expect((await incidents(code)).map(({ target }) => target)).toEqual([`node:${node}`]);
-      await wrong.process.stop();
-      await met(code, node, "ended");
-    },
-    90_000,
-  );
+  ])("%s is told, and ends with the node", async (code, program, settings, evidence) => {
+    const node = code.replaceAll("_", "-");
+    const wrong = await cluster.startGateway({
+      NODE_ID: node,
+      NODE_OPTIONS: before(`${program}\n${longUp}`),
+      ...settings,
+    });
+    expect(await met(code, node, "open")).toMatchObject({ evidence, would_do: null, tries: 0 });
+    expect((await incidents(code)).map(({ target }) => target)).toEqual([`node:${node}`]);
+    await wrong.process.stop();
+    await met(code, node, "ended");
+  });
 });

@@ -21,7 +21,7 @@ beforeAll(async () => {
   clinic = await makeClinic(scene.service, scene.token);
   await scene.service.call("POST", "/api/admin/self-healing/seed-fixes", { token: scene.token });
   for (const { code, remedy } of await scene.fixes()) if (remedy !== null) await scene.confirm(code);
-}, 60_000);
+});
 afterAll(() => scene?.stop());
 
 const sql = (text: string, values?: unknown[]) => scene.sql<Record<string, any>>(text, values);
@@ -224,7 +224,6 @@ describe("rows", () => {
   it("an audit log that is not whole is told, and one that is not proved is proved", async () => {
     await eventually(
       async () => (await sql("select from audit_proofs where tenant_id = $1", [clinic.id])).length > 0,
-      60_000,
     );
     await sql("update audit_proofs set first_bad_seq = 1, proved_at = now() where tenant_id = $1", [
       clinic.id,
@@ -290,14 +289,12 @@ describe("backups", () => {
       async () =>
         (await sql("select from backups where type = 'full' and created_at > now() - interval '1 hour'"))
           .length > 0,
-      60_000,
     );
     await seen("proof_overdue", "everything");
     await eventually(
       async () =>
         (await sql("select from backups where test_passed and tested_at > now() - interval '1 hour'"))
           .length > 0,
-      60_000,
     );
   });
 

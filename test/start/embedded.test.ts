@@ -69,7 +69,7 @@ describe("starting and stopping", () => {
     firstToken = service.token;
     expect(await service.running.stop("SIGTERM")).toBe(0);
     await allGone(service.pids);
-  }, 60_000);
+  });
 
   it("the second start is quick and has all data and secrets; SIGINT ends it with 0", async () => {
     const begun = performance.now();
@@ -115,7 +115,7 @@ describe("starting and stopping", () => {
     const pids = await descendantsOf(alone.child.pid ?? 0);
     expect(await alone.stop("SIGINT")).toBe(0);
     await allGone(pids);
-  }, 60_000);
+  });
 
   it("SIGINT twice within a second, as npm passes it on, is one: it ends in order with 0", async () => {
     const service = await start();
@@ -131,7 +131,7 @@ describe("starting and stopping", () => {
     const pids = await eventually(async () => {
       const found = await descendantsOf(running.child.pid ?? 0);
       return found.length > 0 && found;
-    }, 30_000);
+    });
     running.child.kill("SIGINT");
     expect(await running.exited).toBe(0);
     await allGone(pids);

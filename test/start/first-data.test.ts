@@ -30,7 +30,7 @@ const waits = (database: TestDatabase) =>
       "select from pg_locks where locktype = 'advisory' and not granted",
     );
     return (rowCount ?? 0) > 0;
-  }, 30_000);
+  });
 
 async function freePort(): Promise<number> {
   const server = createServer();
@@ -80,14 +80,14 @@ describe("one process", () => {
     } finally {
       expect(await running.stop()).toBe(0);
     }
-  }, 60_000);
+  });
 });
 
 describeWithNats("several processes", () => {
   let cluster: Cluster;
   beforeAll(async () => {
     cluster = await startCluster();
-  }, 60_000);
+  });
   afterAll(() => cluster.stop());
 
   it("a gateway answers 503 with Retry-After until the first data are there, and then 200", async () => {
@@ -110,10 +110,10 @@ describeWithNats("several processes", () => {
       for (let turn = 0; turn < 10; turn++) await signIn();
       await release(cluster.database);
       await services;
-      await eventually(async () => (await signIn()) === 200, 30_000);
+      await eventually(async () => (await signIn()) === 200);
       expect(new Set(statuses)).toEqual(new Set([503, 200]));
     } finally {
       await gateway.stop();
     }
-  }, 90_000);
+  });
 });

@@ -111,7 +111,6 @@ describe("npm", () => {
       await npm(place, ...command.split(" "));
       expect(await readdir(place)).not.toContain("package-lock.json");
     },
-    90_000,
   );
 });
 

@@ -33,7 +33,7 @@ it("whatever is enqueued by the clock is run, whosever it is", async () => {
     });
   expect(tasks.length).toBeGreaterThanOrEqual(7);
   for (const task of tasks) await ask("select graphile_worker.add_job($1, max_attempts := 1)", [task]);
-  await eventually(async () => (await ask("select from graphile_worker._private_jobs")).length === 0, 15_000);
+  await eventually(async () => (await ask("select from graphile_worker._private_jobs")).length === 0);
   expect(service.process.output()).not.toContain("job failed");
 });
 
@@ -57,7 +57,7 @@ it("a connection that breaks while a job is said to have ended costs the process
     await owner.query("select pg_terminate_backend($1)", [pid]);
     await blocker.query("commit");
     const left = "select from graphile_worker._private_jobs where id = $1";
-    await eventually(async () => (await owner.query(left, [id])).rowCount === 0, 20_000);
+    await eventually(async () => (await owner.query(left, [id])).rowCount === 0);
   } finally {
     await owner.query("rollback");
     await blocker.end();

@@ -29,7 +29,7 @@ beforeAll(async () => {
   bootSecret = BOOT_SECRET;
   owner = { DATABASE_URL, BOOT_SECRET };
   application = { ...rest, BOOT_SECRET, DATABASE_APP_URL: DATABASE_URL.replace(/\/\/.*@/, "//") };
-}, 60_000);
+});
 afterAll(() => database.stop());
 
 async function ended(env: Record<string, string>, program: string) {
@@ -121,7 +121,7 @@ describe("once it was prepared", () => {
       expect(each).toEqual({ code: 0, said: [ready] });
     }
     expect(existsSync(settings.DATA_DIR)).toBe(false);
-  }, 60_000);
+  });
 
   it("a service without the owner's login starts on it and serves", async () => {
     const running = runProcess(application);
@@ -136,7 +136,7 @@ describe("once it was prepared", () => {
     } finally {
       expect(await running.stop()).toBe(0);
     }
-  }, 60_000);
+  });
 
   it("the application's login reads which migrations ran and may not change it", async () => {
     const client = new pg.Client({
@@ -211,7 +211,7 @@ describe("a database of another age", () => {
         });
       }
     });
-  }, 60_000);
+  });
 
   it("nothing of the refused starts is left connected", async () => {
     await eventually(async () => {

@@ -120,4 +120,4 @@ it("a registry that cannot be reached is one sentence within a minute, and nothi
     /^The packages cannot be fetched: the registry is not reached \(ECONNREFUSED\)\. Check the network/,
   );
   expect(code).toBe(1);
-}, 90_000);
+});

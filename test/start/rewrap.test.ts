@@ -133,7 +133,7 @@ describe("with everything embedded", () => {
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
-  }, 120_000);
+  });
 
   it("killed before the file was written, says at the next start what to do, and goes on", async () => {
     const folder = await mkdtemp(join(tmpdir(), "records-rewrap-"));
@@ -160,5 +160,5 @@ describe("with everything embedded", () => {
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
-  }, 120_000);
+  });
 });

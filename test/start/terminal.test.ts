@@ -13,7 +13,7 @@ let open: Terminal[] = [];
 beforeAll(async () => {
   parent = await mkdtemp(join(tmpdir(), "records-terminal-"));
   await copyCheckout(join(parent, "check out"));
-}, 60_000);
+});
 afterAll(async () => {
   for (const terminal of open) terminal.close();
   await rm(parent, { recursive: true, force: true, maxRetries: 20 });
@@ -65,7 +65,7 @@ describeWithTerminal("npm start in a terminal", () => {
     expect(await terminal.exited).toBe(0);
     await allGone(pids);
     expect(terminal.shown()).not.toMatch(/error|^\{/im);
-  }, 120_000);
+  });
 
   it("closing the window ends everything, PostgreSQL too", async () => {
     const { terminal, pids } = await npmStart();
@@ -73,7 +73,7 @@ describeWithTerminal("npm start in a terminal", () => {
     terminal.close();
     await terminal.exited;
     await allGone(pids);
-  }, 120_000);
+  });
 });
 
 async function untilRefused(port: number): Promise<void> {

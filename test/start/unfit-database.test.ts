@@ -8,7 +8,7 @@ import { runProcess, startDatabase, type TestDatabase, testSettings } from "../s
 let server: TestDatabase;
 beforeAll(async () => {
   server = await startDatabase();
-}, 60_000);
+});
 afterAll(() => server.stop());
 
 const remedy = "create one with the encoding UTF8 and a locale such as C.UTF-8 or en_US.UTF-8.";
@@ -46,30 +46,22 @@ describe("a database of one's own", () => {
     ["no_encoding", `encoding 'SQL_ASCII' ${libc}`, "has the encoding SQL_ASCII"],
     // It has no Ä at all.
     ["cyrillic", `encoding 'WIN1251' ${libc}`, "has the encoding WIN1251"],
-  ])(
-    "%s is refused with one sentence, and nothing is written",
-    async (name, how, found) => {
-      const url = await made(name, how);
-      for (const program of ["services/migrate.ts", "services/start.ts"])
-        expect(await ended(url, program)).toEqual({
-          code: 1,
-          said: `The database of DATABASE_URL ${found}: ${remedy}`,
-        });
-      expect(await tablesOf(url)).toBe(0);
-    },
-    60_000,
-  );
+  ])("%s is refused with one sentence, and nothing is written", async (name, how, found) => {
+    const url = await made(name, how);
+    for (const program of ["services/migrate.ts", "services/start.ts"])
+      expect(await ended(url, program)).toEqual({
+        code: 1,
+        said: `The database of DATABASE_URL ${found}: ${remedy}`,
+      });
+    expect(await tablesOf(url)).toBe(0);
+  });
 
   it.each([
     ["of_libc", "encoding 'UTF8' locale_provider libc locale 'C.UTF-8'"],
     ["builtin", "encoding 'UTF8' locale_provider builtin builtin_locale 'C.UTF-8' locale 'C'"],
-  ])(
-    "%s is taken",
-    async (name, how) => {
-      expect((await ended(await made(name, how), "services/migrate.ts")).code).toBe(0);
-    },
-    60_000,
-  );
+  ])("%s is taken", async (name, how) => {
+    expect((await ended(await made(name, how), "services/migrate.ts")).code).toBe(0);
+  });
 });
 
 describe("what is looked at before the first write", () => {
@@ -111,20 +103,16 @@ describe("what is looked at before the first write", () => {
   it.each([
     ["without CREATEROLE", "create role poor login password 'p'", "owner poor", /may make no roles/],
     ["of another's database", "create role guest login createrole password 'p'", "", /may make no schemas/],
-  ])(
-    "an owner %s gets one sentence, and nothing is written",
-    async (_name, role, how, sentence) => {
-      await server.owner.query(role);
-      const login = /role (\w+)/.exec(role)?.[1] ?? "";
-      const superuser = await made(`of_${login}`, how);
-      const url = new URL(superuser);
-      Object.assign(url, { username: login, password: "p" });
-      for (const program of ["services/migrate.ts", "services/start.ts"]) {
-        const { code, said } = await ended(url.href, program);
-        expect([code, said.split("\n")]).toEqual([1, [expect.stringMatching(sentence)]]);
-      }
-      expect(await tablesOf(superuser)).toBe(0);
-    },
-    60_000,
-  );
+  ])("an owner %s gets one sentence, and nothing is written", async (_name, role, how, sentence) => {
+    await server.owner.query(role);
+    const login = /role (\w+)/.exec(role)?.[1] ?? "";
+    const superuser = await made(`of_${login}`, how);
+    const url = new URL(superuser);
+    Object.assign(url, { username: login, password: "p" });
+    for (const program of ["services/migrate.ts", "services/start.ts"]) {
+      const { code, said } = await ended(url.href, program);
+      expect([code, said.split("\n")]).toEqual([1, [expect.stringMatching(sentence)]]);
+    }
+    expect(await tablesOf(superuser)).toBe(0);
+  });
 });

@@ -27,7 +27,7 @@ beforeAll(async () => {
     `with clinic as (insert into tenants (name, subdomain) values ('A Clinic', 'ours') returning id)
      insert into patients (tenant_id, record_number, full_name, full_name_index) select id, 'R-1', '-', sha256('-') from clinic`,
   );
-}, 60_000);
+});
 afterAll(async () => {
   await client.end();
   await database.stop();
@@ -88,7 +88,6 @@ describe("patients of an unreleased version", () => {
       const { rows } = await client.query("select count(*)::integer as patients from patients");
       expect(rows).toEqual([{ patients: 1 }]);
     },
-    60_000,
   );
 
   it("once they are gone, and what stood of them in quarantine with them, the database is brought up to date", async () => {
@@ -106,12 +105,12 @@ describe("patients of an unreleased version", () => {
     expect(await found()).toMatchObject({ columns: ["identity", "notes"], forced: true });
     const { rows } = await client.query("select table_name from quarantined_fields");
     expect(rows).toEqual([{ table_name: "patient_records" }]);
-  }, 60_000);
+  });
 
   it("all of it took no right to make databases, and made none", async () => {
     const { rows } = await client.query(
       "select datname::text as name from pg_database where not datistemplate",
     );
     expect(rows.map(({ name }) => name).sort()).toEqual(["clinic", "postgres", "records"]);
-  }, 60_000);
+  });
 });

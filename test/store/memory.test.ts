@@ -26,7 +26,7 @@ it("a folder writes and reads 400 MB at flat memory", async () => {
   expect(bytes).toBe(megabytes * 1e6);
   expect(grown).toBeLessThan(grownMax);
   await rm(folder, { recursive: true });
-}, 120_000);
+});
 
 describeWithS3("by S3", () => {
   it("a bucket writes and reads 400 MB at flat memory", async () => {
@@ -35,5 +35,5 @@ describeWithS3("by S3", () => {
     expect(bytes).toBe(megabytes * 1e6);
     expect(grown).toBeLessThan(grownMax);
     await server.stop();
-  }, 120_000);
+  });
 });

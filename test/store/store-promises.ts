@@ -46,7 +46,7 @@ export function keepsThePromises(open: () => Promise<StoreUnderTest>): void {
   beforeAll(async () => {
     under = await open();
     ({ store } = under);
-  }, 120_000);
+  });
   afterAll(() => under?.stop());
 
   // None at all, around the least size that S3 takes for a part and around the size of ours, and many parts.

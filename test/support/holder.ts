@@ -40,11 +40,11 @@ export async function startHolder(url: string): Promise<Holder> {
       });
       // It may fail before it is waited for.
       done.catch(() => undefined);
-      await eventually(async () => isDone || (await isAwaited()), 30_000);
+      await eventually(async () => isDone || (await isAwaited()));
       await commit();
       return done;
     },
-    awaited: async () => void (await eventually(isAwaited, 20_000)),
+    awaited: async () => void (await eventually(isAwaited)),
     commit,
     async end() {
       await Promise.all([holder.end(), watcher.end()]);

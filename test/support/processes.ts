@@ -34,7 +34,7 @@ async function isRunning(pid: number): Promise<boolean> {
 
 /** Resolves when all of them have ended; rejects after 5 s. */
 export async function allGone(pids: readonly number[]): Promise<void> {
-  await eventually(async () => (await Promise.all(pids.map(isRunning))).every((running) => !running), 5_000);
+  await eventually(async () => (await Promise.all(pids.map(isRunning))).every((running) => !running));
 }
 
 /** Clock ticks of /proc are hundredths of a second on every Linux that Node runs on. */

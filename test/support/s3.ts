@@ -107,7 +107,7 @@ export async function startS3({
   };
   const start = async () => {
     child = spawn(program ?? "", options, { stdio: "ignore", env: logins });
-    await eventually(() => takesConnections(port), 30_000);
+    await eventually(() => takesConnections(port));
   };
   await start();
   return {

@@ -244,7 +244,7 @@ beforeAll(async () => {
   await send("POST", "/api/auth/logout");
   // The last line of the log is there when the last request's is.
   await eventually(async () => world.service.process.output().includes("/api/auth/logout"));
-}, 60_000);
+});
 afterAll(() => world.stop());
 
 const names = Object.keys(mayStand);

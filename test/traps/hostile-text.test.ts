@@ -206,17 +206,13 @@ const issued = (length: number) => {
 };
 
 describe("takes linear time", () => {
-  it.each(readers)(
-    "%s",
-    (_name, lengthMax, read) => {
-      const slow = shapes
-        .map((shape) => [JSON.stringify(shape), growthOf(textOf(shape), lengthMax, read)])
-        .concat([["the URL with colons", growthOf(issued, lengthMax, read)]])
-        .filter(([, verdict]) => verdict !== "linear");
-      expect(slow).toEqual([]);
-    },
-    120_000,
-  );
+  it.each(readers)("%s", (_name, lengthMax, read) => {
+    const slow = shapes
+      .map((shape) => [JSON.stringify(shape), growthOf(textOf(shape), lengthMax, read)])
+      .concat([["the URL with colons", growthOf(issued, lengthMax, read)]])
+      .filter(([, verdict]) => verdict !== "linear");
+    expect(slow).toEqual([]);
+  });
 
   it("every path of the interface, as the gateway's library looks for it", () => {
     const ofGateway = createRequire(createRequire(import.meta.url).resolve("moleculer-web"));
@@ -238,7 +234,7 @@ describe("takes linear time", () => {
       ])
       .filter(([, verdict]) => verdict !== "linear");
     expect(slow).toEqual([]);
-  }, 120_000);
+  });
 });
 
 describe("what measures it", () => {

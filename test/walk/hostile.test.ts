@@ -137,7 +137,7 @@ describe(`${requests} hostile requests from seed ${seed}`, () => {
       }
     });
     expect(faults).toEqual([]);
-  }, 90_000);
+  });
 
   it("reach every operation, and every kind of refusal", () => {
     const contracts = routes.filter((route) => contractOf(route).access.who !== "public");

@@ -166,5 +166,5 @@ describe("withdrawing", () => {
     for (const token of untouched) {
       expect(attempts.filter((each) => each.token === token && each.status !== 200)).toEqual([]);
     }
-  }, 90_000);
+  });
 });
