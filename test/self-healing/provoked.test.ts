@@ -83,8 +83,9 @@ describe("work", () => {
       "select graphile_worker.add_job('patients.purge', run_at := now() - interval '20 minutes', queue_name := 'held')",
     );
     await seen("jobs_waiting", "task:patients.purge");
+    // An operator takes it away; when a worker would come by is not this test's affair.
     await sql(
-      "update graphile_worker._private_job_queues set locked_at = null, locked_by = null where queue_name = 'held'",
+      "select graphile_worker.complete_jobs(array_agg(id)) from graphile_worker._private_jobs where run_at < now() - interval '15 minutes'",
     );
     await scene.met("jobs_waiting", "task:patients.purge", "ended");
   });
