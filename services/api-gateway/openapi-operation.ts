@@ -3,15 +3,15 @@ import type { Access } from "../shared/access.ts";
 import type { ActionContract } from "../shared/bus.ts";
 import type { Lift } from "../shared/params/json-schema.ts";
 import { parametersAndBody } from "../shared/params/openapi.ts";
+import { schemaName } from "../shared/params/schema-name.ts";
 import { errorAnswers, fileAnswer, successAnswer } from "./openapi-answers.ts";
-import { nameOfOperation } from "./refusals-of.ts";
 import { contractOf, type Route } from "./routes.ts";
 
 /** @param signIn the example body of the one operation that everybody tries first */
 export function operationOf(route: Route, operationId: string, lift: Lift, signIn: object): object {
   const contract = contractOf(route);
   const { access, summary } = contract;
-  const name = nameOfOperation(route.action);
+  const name = schemaName(route.action);
   const { parameters, requestBody } = parametersAndBody(
     { ...contract, body: contract.rawBody?.fields ?? contract.body },
     lift,

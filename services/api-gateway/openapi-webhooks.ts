@@ -1,11 +1,11 @@
 // What the service itself sends: one webhook per kind of event, as OpenAPI 3.1 describes them, so that receivers can be
 // generated too.
 import { type EventKind, eventKinds } from "../shared/event-kinds.ts";
-import { eventDescriptions } from "../shared/event-payloads.ts";
+import { eventDescriptions, namedPayload } from "../shared/event-payloads.ts";
 import { type Lift, toJsonSchema } from "../shared/params/json-schema.ts";
 import { object, timestamp } from "../shared/params/results.ts";
 import { integer, oneOf } from "../shared/params/rules.ts";
-import { nameOfOperation } from "./refusals-of.ts";
+import { schemaName } from "../shared/params/schema-name.ts";
 
 const testEvent = {
   description: "What `POST /api/webhooks/{webhook_id}/test` sends.",
@@ -13,7 +13,10 @@ const testEvent = {
 };
 
 export function openApiWebhooks(lift: Lift): object {
-  const told = eventKinds.map((kind) => [kind, webhookOf(kind, eventDescriptions[kind], lift)] as const);
+  const told = eventKinds.map(
+    (kind) =>
+      [kind, webhookOf(kind, { ...eventDescriptions[kind], data: namedPayload(kind) }, lift)] as const,
+  );
   return Object.fromEntries([...told, ["webhook.test", webhookOf("webhook.test", testEvent, lift)]]);
 }
 
@@ -28,7 +31,7 @@ function webhookOf(
       timestamp: timestamp({ description: "When it happened, not when it is told." }),
       data,
     },
-    { name: `${nameOfOperation(kind)}Event` },
+    { name: `${schemaName(kind)}Event` },
   );
   return {
     post: {

@@ -51,11 +51,3 @@ export function refusalsOf({ path: address }: Route, contract: ActionContract): 
     found.filter(([status, codes]) => codes.length > 0 || (status === 422 && (rules[422] || 422 in refuses))),
   );
 }
-
-/** "users.set_role" → "UsersSetRole", as schemas of one operation are named. */
-export function nameOfOperation(id: string): string {
-  return id
-    .split(/[._]/)
-    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-    .join("");
-}

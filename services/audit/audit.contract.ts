@@ -1,9 +1,10 @@
 // Reading and proving the audit log. Writing it needs no action: every change writes its own entries in its transaction.
 import { allow, onlyServices } from "../shared/access.ts";
+import { auditChangesShape } from "../shared/audit-changes.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { custom, nullable, optional } from "../shared/params/modifiers.ts";
-import { json, object, timestamp } from "../shared/params/results.ts";
+import { object, timestamp } from "../shared/params/results.ts";
 import { dateOrTime, flag, id, integer, listOf, oneOf, text } from "../shared/params/rules.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { ofTenant, pageOf, paging, sorting } from "../shared/wire.ts";
@@ -22,7 +23,7 @@ export const auditEntryShape = object(
     target_type: nullable(text()),
     target_id: nullable(text()),
     outcome: oneOf(["ok", "denied", "error"]),
-    changes: json(),
+    changes: auditChangesShape,
     ip: nullable(text()),
     user_agent: nullable(text()),
     request_id: nullable(text()),

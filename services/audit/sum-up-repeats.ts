@@ -1,6 +1,7 @@
 // What was refused again and again becomes one entry when its time is over; and when a day is over on which a tenant had
 // more of something than it may, the number that was left out becomes one. Run every minute, by whichever process is
 // first: what was counted is in the database, so a process that dies takes nothing with it.
+import type { AuditChanges } from "../shared/audit-changes.ts";
 import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
@@ -59,7 +60,7 @@ interface Repeats {
   target_type: string | null;
   target_id: string | null;
   outcome: "denied";
-  changes: Record<string, unknown>;
+  changes: AuditChanges;
   ip: string | null;
   user_agent: string | null;
   request_id: string;

@@ -1,5 +1,6 @@
 // Beginning what a person wants done: the job, and the entry that says who wanted it, in one transaction. Archives that people's
 // wishes leave behind stay for long, and each job reads a whole tenant, so both are bounded.
+import type { AuditChanges } from "../shared/audit-changes.ts";
 import type { Call } from "../shared/bus.ts";
 import type { PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
@@ -27,7 +28,7 @@ export interface Beginning {
   /** What it leaves for good. */
   leaves: keyof typeof archivesMax;
   action: "backup.create" | "backup.restore";
-  changes: Record<string, unknown>;
+  changes: AuditChanges;
   /** In the same transaction, before anything is written. */
   assert?: (change: PlainChange) => Promise<void>;
 }

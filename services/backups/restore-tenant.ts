@@ -1,6 +1,7 @@
 // The restore of one tenant. The whole archive is checked; the present is kept as a safety backup; the archive is laid out
 // beside the tables; the tenant is frozen; its rows are exchanged in one transaction, which also ends the job; the freeze ends.
 // What fails, or dies, before that commit has changed nothing; after it nothing is left to do but to let the tenant in.
+import type { AuditChanges } from "../shared/audit-changes.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { Bulk } from "../shared/database/bulk.ts";
 import { type PlainChange, recording } from "../shared/database/change.ts";
@@ -25,7 +26,7 @@ import { assertStillWanted } from "./still-wanted.ts";
 type EndWell = (
   change: PlainChange,
   held: HeldJob,
-  ending: (change: PlainChange) => Promise<Record<string, unknown>>,
+  ending: (change: PlainChange) => Promise<AuditChanges>,
 ) => Promise<void>;
 
 /** Of the job's 100 percent, by what each step costs. */

@@ -1,5 +1,6 @@
 // The one task that does the jobs, whatever they are: takes the lease, works, and says how it ended. The queue gives it again
 // to another process when this one dies; what is away for a while is tried again; all else ends as failed.
+import type { AuditChanges } from "../shared/audit-changes.ts";
 import { randomUUID } from "node:crypto";
 import type { ServiceBroker } from "moleculer";
 import type { EventFacts, PlainChange } from "../shared/database/change.ts";
@@ -27,7 +28,7 @@ export interface Worker {
 }
 
 /** What a job leaves in the transaction that ends it; undefined where it has ended itself. */
-export type Ending = ((change: PlainChange) => Promise<Record<string, unknown>>) | undefined;
+export type Ending = ((change: PlainChange) => Promise<AuditChanges>) | undefined;
 
 export async function runJob(worker: Worker, jobId: string): Promise<void> {
   const { runtime } = worker;
@@ -133,7 +134,7 @@ async function record(
   change: PlainChange,
   job: Job,
   outcome: "succeeded" | "failed",
-  facts: Record<string, unknown>,
+  facts: AuditChanges,
 ): Promise<void> {
   const tenantId = await whoseLog(change, job.tenantId);
   if (tenantId === undefined) return;

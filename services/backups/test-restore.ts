@@ -1,5 +1,6 @@
 // The proof of a backup: it is laid out in the schema staging as a restore would, read out again, and what comes is compared
 // with what was written, byte for byte. Then all of it is taken back.
+import type { AuditChanges } from "../shared/audit-changes.ts";
 import { createHash } from "node:crypto";
 import { Bulk, quoted } from "../shared/database/bulk.ts";
 import type { PlainChange } from "../shared/database/change.ts";
@@ -15,7 +16,7 @@ const stagingShare = 60;
 export async function testRestore(
   { store, keyring, databaseUrl }: BackupParts,
   held: HeldJob,
-): Promise<(change: PlainChange) => Promise<Record<string, unknown>>> {
+): Promise<(change: PlainChange) => Promise<AuditChanges>> {
   const { backupId, tenantId, id: job } = held.job;
   await held.say({ step: "laying the archive out" });
   const archive = await openArchive(store, keyring, { backupId, tenantId }, held.signal);

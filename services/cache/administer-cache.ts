@@ -1,5 +1,6 @@
 // Administration: each operation asks every node for its part. A node that does not answer is left out; what it keeps
 // cannot be told to anybody without the database's word for it.
+import type { AuditChanges } from "../shared/audit-changes.ts";
 import type { Call } from "../shared/bus.ts";
 import { Invalid } from "../shared/errors.ts";
 import type { ParamsOf, ValueOf } from "../shared/params/types.ts";
@@ -61,11 +62,7 @@ export async function invalidate(call: Invalidate): Promise<ResultOf<"cache.inva
 }
 
 /** In the caller's own audit log; an operator's care of the cache is in the node's log only. */
-export async function record(
-  call: Call<unknown>,
-  action: string,
-  changes: Record<string, unknown>,
-): Promise<void> {
+export async function record(call: Call<unknown>, action: string, changes: AuditChanges): Promise<void> {
   const tenantId = ownTenant(call.caller);
   if (tenantId !== undefined) await call.db.note(call.caller, { tenantId, action, changes });
 }

@@ -1,5 +1,6 @@
 // Reading one patient. What cannot be recorded is not told. From the cache when it has the patient and the database says
 // that what it has is still so; from the database otherwise.
+import type { AuditChanges } from "../shared/audit-changes.ts";
 import type { Call } from "../shared/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import { NotFound, Unavailable } from "../shared/errors.ts";
@@ -48,7 +49,7 @@ export async function readRemembered<T>(
   place: Place,
   load: () => Promise<Remembered<T> | undefined>,
   action: Reading["action"],
-  changesOf?: (content: T) => Record<string, unknown>,
+  changesOf?: (content: T) => AuditChanges,
 ): Promise<T | undefined> {
   for (let tries = 0; tries < triesMax; tries++) {
     const known = await remember(call, place, load);

@@ -2,6 +2,7 @@
 // whether the caller sees the patient and whether the value's stamp is still the present one, and writes the audit entry
 // of the reading if both hold. That is why no outdated value can be told, whatever the cache's nodes do: the cache
 // remembers, the database says whether the memory is true. It costs nothing extra, as a reading has to be recorded anyway.
+import type { AuditChanges } from "../shared/audit-changes.ts";
 import { Caller } from "../shared/caller.ts";
 import { appendEntries, entryArrays, type EntryValues, entryValues } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
@@ -20,7 +21,7 @@ export interface Reading {
   patientId: number;
   stamp: string;
   action: "patient.read" | "record.list";
-  changes?: Record<string, unknown>;
+  changes?: AuditChanges;
 }
 
 interface Asked {

@@ -1,5 +1,6 @@
 // Decides a batch on what was read of it, one notification after the other as they came: which are new, what each makes
 // of its payment, and all that is to be written for it. Decides alone: no clock, no database.
+import type { AuditChanges } from "../shared/audit-changes.ts";
 import canonicalize from "canonicalize";
 import type { Caller } from "../shared/caller.ts";
 import type { Notification, PaymentFacts } from "./adapter.ts";
@@ -136,7 +137,7 @@ class Batch {
 function entryOf(
   { facts: { ip, userAgent, requestId } }: Caller,
   paymentId: string,
-  facts: Record<string, unknown>,
+  facts: AuditChanges,
 ): Partial<Line> {
   const target = { target_type: "payment", target_id: paymentId };
   const origin = { ip, user_agent: userAgent, request_id: requestId };

@@ -1,4 +1,5 @@
 // What came of a try: the incident's state and history, the fix's counters and guards, the audit entry and the event.
+import type { Done } from "../shared/audit-changes.ts";
 import type { PlainChange } from "../shared/database/change.ts";
 import { platformTenant } from "./fix-row.ts";
 import { failsTooOften, triesMax, waitSeconds } from "./incident.rules.ts";
@@ -18,7 +19,7 @@ export interface Held {
 export interface Outcome {
   /** gone: the fault was not there any more before anything was done. */
   result: "healed" | "failed" | "gone";
-  facts: Record<string, unknown>;
+  facts: { why?: string; done?: Done; seconds?: number };
 }
 
 type Step = "healed" | "try_failed" | "failed" | "ended";

@@ -4,7 +4,8 @@ import type { EventKind } from "./event-kinds.ts";
 import { nullable, optional } from "./params/modifiers.ts";
 import { object, timestamp } from "./params/results.ts";
 import { flag, integer, listOf, oneOf, text } from "./params/rules.ts";
-import type { AnyRule, ValueOf } from "./params/types.ts";
+import { schemaName } from "./params/schema-name.ts";
+import type { AnyRule, ObjectShape, RuleShape, ValueOf } from "./params/types.ts";
 import { roles } from "./roles.ts";
 
 const user = integer({ description: "The user's id." });
@@ -125,5 +126,12 @@ export const eventDescriptions = {
   "fix.applied": { description: "A remedy was applied.", data: fix },
   "fix.failed": { description: "A remedy could not be applied.", data: fix },
 } as const satisfies Readonly<Record<EventKind, EventDescription>>;
+
+/** The payload of a kind under a name of its own. It comes as it was stored, whatever the order of its fields. */
+export function namedPayload(kind: EventKind): ObjectShape {
+  const data: RuleShape = eventDescriptions[kind].data;
+  if (data.type !== "object") throw new Error(`the payload of ${kind} is no object`);
+  return { ...data, name: `${schemaName(kind)}Data`, anyOrder: true };
+}
 
 export type PayloadOf<K extends EventKind> = ValueOf<(typeof eventDescriptions)[K]["data"]>;

@@ -88,7 +88,7 @@ export async function updateDepartment(
     const department = await hold(call, change);
     const { tenantId } = department;
     await assertMayHead(change, tenantId, headDoctorId);
-    const changes: Record<string, unknown> = {};
+    const changes: { name?: string; head_doctor_id?: number | null } = {};
     if (name !== undefined && name !== department.name) changes.name = department.name = name;
     if (headDoctorId !== undefined && headDoctorId !== department.headDoctorId) {
       changes.head_doctor_id = department.headDoctorId = headDoctorId;

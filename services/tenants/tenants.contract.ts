@@ -4,17 +4,33 @@ import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { deletedList } from "../shared/deleted.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { custom, nullable, optional, withDefault } from "../shared/params/modifiers.ts";
-import { json, object, timestamp } from "../shared/params/results.ts";
+import { object, timestamp } from "../shared/params/results.ts";
 import { dictionary, flag, integer, listOf, oneOf, pathId, text } from "../shared/params/rules.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { registrationModes, settingsFault, subdomainFault } from "./tenants.rules.ts";
+
+const bounds =
+  "At most 65 536 bytes as JSON in UTF-8, and 8 levels, of which the object itself is the first.";
+/** What else there is belongs to the tenant: this service keeps it and answers it as it came. */
+const storedSettings = dictionary({
+  maxBytes: 65_536,
+  maxDepth: 8,
+  name: "TenantSettings",
+  known: {
+    registration: oneOf(registrationModes, {
+      name: "RegistrationMode",
+      description: "Who may register; without it, what `DEFAULT_REGISTRATION` says.",
+    }),
+  },
+  description: `\`registration\` is the one key that the service reads; any other may hold any JSON. ${bounds}`,
+});
 
 export const tenantShape = object(
   {
     id: integer(),
     name: text(),
     subdomain: text(),
-    settings: json(),
+    settings: storedSettings,
     is_active: flag(),
     created_at: timestamp(),
   },
@@ -23,7 +39,7 @@ export const tenantShape = object(
 export type Tenant = ValueOf<typeof tenantShape>;
 
 const name = text({ min: 1, max: 200, trim: true });
-const settings = custom(dictionary({ maxBytes: 65_536, maxDepth: 8 }), settingsFault);
+const settings = custom(storedSettings, settingsFault);
 const subdomain = custom(
   text({
     min: 1,

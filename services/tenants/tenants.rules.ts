@@ -36,8 +36,9 @@ export function settingsFault(value: unknown): string | undefined {
 }
 
 /** For the audit log: the one key that means something here. What else there is may be anything. */
-export function loggedSettings(settings: Record<string, unknown>): { registration?: unknown } {
-  return Object.hasOwn(settings, "registration") ? { registration: settings.registration } : {};
+export function loggedSettings(settings: Record<string, unknown>): { registration?: RegistrationMode } {
+  const mode = registrationModes.find((each) => each === settings.registration);
+  return mode === undefined ? {} : { registration: mode };
 }
 
 export function registrationMode(

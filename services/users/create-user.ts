@@ -1,4 +1,5 @@
 // Making a user, by an administrator or at start-up.
+import type { AuditChanges } from "../shared/audit-changes.ts";
 import { roleOf } from "../shared/access.ts";
 import type { Call } from "../shared/bus.ts";
 import type { Change } from "../shared/database/change.ts";
@@ -37,7 +38,7 @@ export async function insertUser(
   change: Change,
   action: string,
   user: NewUser,
-  more: Record<string, unknown> = {},
+  more: AuditChanges = {},
 ): Promise<UserRow> {
   const { approved, ...fields } = user;
   const row = change.entities.create(UserEntity, {

@@ -3,14 +3,25 @@ import { signedIn } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { nullable, optional } from "../shared/params/modifiers.ts";
-import { json, object, timestamp } from "../shared/params/results.ts";
+import { object, timestamp } from "../shared/params/results.ts";
 import { dictionary, oneOf } from "../shared/params/rules.ts";
+import { settingsBytesMax } from "./preferences.rules.ts";
 
 export const themes = ["light", "dark", "system"] as const;
 
-const settings = dictionary({ maxBytes: 65_536, maxDepth: 8 });
+const bounds =
+  "At most 65 536 bytes as JSON in UTF-8, and 8 levels, of which the object itself is the first.";
+const free = { maxBytes: settingsBytesMax, maxDepth: 8, name: "PreferenceSettings" };
+const settings = dictionary({
+  ...free,
+  description: `Any JSON by any key. Merged at the top level, null removes a key. ${bounds} What comes of it may be no larger.`,
+});
+const storedSettings = dictionary({
+  ...free,
+  description: `Any JSON by any key; null under none of the first level. ${bounds}`,
+});
 const result = object(
-  { theme: oneOf(themes), settings: json(), updated_at: nullable(timestamp()) },
+  { theme: oneOf(themes), settings: storedSettings, updated_at: nullable(timestamp()) },
   { name: "Preferences" },
 );
 

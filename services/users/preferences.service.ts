@@ -18,7 +18,7 @@ interface Stored {
 }
 interface Answer {
   theme: Theme;
-  settings: unknown;
+  settings: Record<string, unknown>;
   updated_at: string | null;
 }
 

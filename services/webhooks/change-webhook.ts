@@ -45,11 +45,18 @@ export async function updateWebhook(call: Update): Promise<Webhook> {
   return toWebhook(row);
 }
 
+interface ChangesOfWebhook {
+  url?: string;
+  events?: readonly string[];
+  is_active?: boolean;
+  secret?: "replaced";
+}
+
 function changesOf(
   { params: { url, events, is_active: isActive } }: Update,
   held: HeldWebhook,
-): Record<string, unknown> {
-  const changes: Record<string, unknown> = {};
+): ChangesOfWebhook {
+  const changes: ChangesOfWebhook = {};
   if (url !== undefined && url !== held.url) changes.url = loggedUrl(url);
   if (events !== undefined && [...new Set(events)].join() !== held.events.join()) changes.events = events;
   if (isActive !== undefined && isActive !== held.is_active) changes.is_active = isActive;

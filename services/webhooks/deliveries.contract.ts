@@ -3,10 +3,11 @@ import { allow } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { eventKinds } from "../shared/event-kinds.ts";
+import { namedPayload } from "../shared/event-payloads.ts";
 import { emptyIsNull, nullable, optional } from "../shared/params/modifiers.ts";
-import { json, object, timestamp } from "../shared/params/results.ts";
+import { anyOf, object, timestamp } from "../shared/params/results.ts";
 import { dateOrTime, flag, integer, oneOf, pathId, text } from "../shared/params/rules.ts";
-import type { ValueOf } from "../shared/params/types.ts";
+import type { Rule, ValueOf } from "../shared/params/types.ts";
 import { pageOf, paging, sorting } from "../shared/wire.ts";
 
 export const deliveryStates = ["pending", "succeeded", "failed", "canceled"] as const;
@@ -19,14 +20,19 @@ const attemptFields = {
   response: nullable(text({ description: "The beginning of the answer, at most 1 kB" })),
 };
 
+const eventData: Rule<object> = {
+  ...anyOf<object>("EventData", eventKinds.map(namedPayload)),
+  description: "What the event says: the payload of its `kind`, as the webhook of that name describes it",
+};
+
 export const deliveryShape = object(
   {
     id: text({ description: "The webhook-id that the receiver sees, the same on every try" }),
     webhook_id: integer(),
     event_id: integer(),
     seq: integer(),
-    kind: text(),
-    data: json({ description: "What the event says" }),
+    kind: oneOf(eventKinds, { name: "EventKind" }),
+    data: eventData,
     state: oneOf(deliveryStates),
     cause: oneOf(["scheduled", "manual", "recover"]),
     attempts: integer(),

@@ -71,6 +71,8 @@ const rows: Row[] = [
   [201, "POST", "/api/admin/departments", "admin", { name: "Radiology" }],
   [200, "GET", "/api/admin/departments", "admin"],
   [200, "GET", "/api/admin/audit?action=user.*", "admin"],
+  [200, "GET", "/api/admin/audit?limit=200", "admin"],
+  [200, "GET", "/api/admin/audit/export", "admin"],
   [200, "GET", "/api/admin/audit/verify", "admin"],
   [200, "GET", "/api/admin/health", "admin"],
   [201, "POST", "/api/patients", "doctor", { record_number: "D-1", full_name: "Pat Patient" }],

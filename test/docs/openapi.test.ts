@@ -19,6 +19,9 @@ interface Schema {
   type?: string | string[];
   items?: Schema;
   anyOf?: Schema[];
+  additionalProperties?: unknown;
+  "x-max-bytes"?: number;
+  "x-max-depth"?: number;
   properties?: Record<string, Schema>;
   required?: string[];
   default?: unknown;
@@ -308,6 +311,57 @@ describe("what a reader needs", () => {
   });
 });
 
+describe("what is free", () => {
+  const settingsOf = (method: string, path: string) =>
+    bodyOf(operationOf(method, path)).properties?.settings ?? {};
+  const rows = [
+    ["POST", "/api/admin/tenants", "TenantSettings", { name: "North", subdomain: "north" }],
+    ["PUT", "/api/admin/tenants/{tenant_id}", "TenantSettings", {}],
+    ["PUT", "/api/preferences", "PreferenceSettings", {}],
+  ] as const;
+
+  it.each(rows)("settings of %s %s have the bounds that are checked", (method, path, name, others) => {
+    expect(nameIn(settingsOf(method, path))).toBe(name);
+    const { "x-max-bytes": bytes = 0, "x-max-depth": depth = 0 } = resolved(settingsOf(method, path));
+    const { body = {} } = contractOf(
+      routes.find((route) => route.method === method && route.path === path) as Route,
+    );
+    const check = compileParams({ body });
+    const takes = (settings: object) => !("failures" in check({ ...others, settings }));
+    const nested = (levels: number): object => (levels === 1 ? {} : { a: nested(levels - 1) });
+    const around = JSON.stringify({ a: "" }).length;
+    expect([depth, depth + 1].map((levels) => takes(nested(levels)))).toEqual([true, false]);
+    expect([bytes, bytes + 1].map((size) => takes({ a: "x".repeat(size - around) }))).toEqual([true, false]);
+  });
+
+  it("the one key that means something is named, with its words", () => {
+    const { properties, additionalProperties } = resolved(settingsOf("POST", "/api/admin/tenants"));
+    expect(resolved(properties?.registration ?? {}).enum).toEqual(["open", "approval", "closed"]);
+    expect(additionalProperties).toBe(true);
+  });
+
+  it("settings are answered in the shape in which they are taken", () => {
+    for (const [of, name] of [
+      ["Tenant", "TenantSettings"],
+      ["Preferences", "PreferenceSettings"],
+    ]) {
+      const answered: Schema = document.components.schemas?.[of ?? ""] ?? {};
+      expect(nameIn(answered.properties?.settings ?? {})).toBe(name);
+    }
+  });
+
+  it("what an audit entry says are named facts and plain values", () => {
+    const entry: Schema = document.components.schemas?.AuditEntry ?? {};
+    expect(nameIn(entry.properties?.changes ?? {})).toBe("AuditChanges");
+    const changes = resolved(entry.properties?.changes ?? {});
+    expect(changes.properties?.fields).toMatchObject({ type: "array", items: { type: "string" } });
+    expect(changes.additionalProperties).toEqual({
+      type: ["string", "number", "boolean", "array", "null"],
+      items: { type: ["string", "number"] },
+    });
+  });
+});
+
 describe("the events", () => {
   const webhooks = document.webhooks;
   it("are all described, and the test's", () => {
@@ -317,7 +371,14 @@ describe("the events", () => {
     const message = resolved(post?.requestBody?.content["application/json"].schema ?? {});
     expect(message.required).toEqual(["type", "timestamp", "data"]);
     expect(message.properties?.type?.enum).toEqual([kind]);
-    expect(Object.keys(message.properties?.data?.properties ?? {}).length).toBeGreaterThan(0);
+    const data = message.properties?.data ?? {};
+    expect(Object.keys(resolved(data).properties ?? {}).length).toBeGreaterThan(0);
+    // A delivery in the log has the very same payload.
+    if (kind === "webhook.test") return;
+    const schemas: Record<string, Schema> = document.components.schemas ?? {};
+    expect(nameIn(schemas.Delivery?.properties?.kind ?? {})).toBe("EventKind");
+    expect(nameIn(schemas.Delivery?.properties?.data ?? {})).toBe("EventData");
+    expect(schemas.EventData?.anyOf).toContainEqual({ $ref: data.$ref });
     expect(Object.keys(post?.responses ?? {}).sort()).toEqual(["2XX", "410"]);
   });
 });

@@ -3,6 +3,7 @@
 import { EntityManager } from "@mikro-orm/postgresql";
 import canonicalize from "canonicalize";
 import type { Kysely } from "kysely";
+import type { AuditChanges } from "../audit-changes.ts";
 import type { Caller } from "../caller.ts";
 import type { EventKind } from "../event-kinds.ts";
 import type { PayloadOf } from "../event-payloads.ts";
@@ -17,7 +18,7 @@ export interface AuditFacts {
   target?: { type: string; id: number | string };
   outcome?: "ok" | "denied" | "error";
   /** Field names and plain facts; never a secret, password, token or patient text. */
-  changes?: Record<string, unknown>;
+  changes?: AuditChanges;
   /** The actor when it is not the caller: a user who is just signing in. */
   userId?: number;
   /** Where it came from, when that is not the caller's: an entry that sums up what others did. */

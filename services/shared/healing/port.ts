@@ -1,6 +1,7 @@
 // The port by which the self-healing service reaches detectors and remedies. They live with the service that owns what they
 // look at, run with its rights, and know what nobody else needs to know. Two actions, `<service>.find_faults` and
 // `<service>.heal`, which only self-healing may call (mixins/detectors.ts offers them).
+import type { Done } from "../audit-changes.ts";
 import type { ServiceBroker } from "moleculer";
 import { onlyServices } from "../access.ts";
 import type { ActionContract, Call } from "../bus.ts";
@@ -66,7 +67,7 @@ export interface Remedy extends Detector {
   /** One sentence; nothing is done. */
   wouldDo(found: Found): string;
   /** @returns facts for the incident's history */
-  heal(site: Site, target: string): Promise<Record<string, unknown>>;
+  heal(site: Site, target: string): Promise<Done>;
 }
 
 const code = text({ max: 60 });
@@ -109,7 +110,7 @@ export function askToHeal(
   broker: ServiceBroker,
   service: string,
   asked: { code: string; target: string },
-): Promise<{ done: Record<string, unknown> }> {
+): Promise<{ done: Done }> {
   return broker.call(`${service}.heal`, asked, callOptions(callMs));
 }
 

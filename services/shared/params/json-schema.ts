@@ -2,17 +2,17 @@
  * JSON Schema 2020-12 of rules, as OpenAPI 3.1 embeds it. The schema says what a well-behaved client sends; the
  * lenient readings (`"12"` for 12) are not part of it.
  */
-import type { ListShape, ObjectShape, RuleShape, TextShape } from "./types.ts";
+import type { DictionaryShape, ListShape, ObjectShape, RuleShape, TextShape } from "./types.ts";
 
 export interface JsonSchema {
   [keyword: string]: unknown;
 }
 
-/** Called for an `object` or a `oneOf` with a name; answers what stands in its place, `{ $ref: … }`. */
+/** Called for a rule with a name; answers what stands in its place, `{ $ref: … }`. */
 export type Lift = (name: string, schema: JsonSchema) => JsonSchema;
 
 export function toJsonSchema(shape: RuleShape, lift?: Lift): JsonSchema {
-  const named = shape.type === "object" || shape.type === "oneOf" ? shape.name : undefined;
+  const named = "name" in shape ? shape.name : undefined;
   const bare = {
     ...valueSchema(shape, lift),
     ...shape.schema,
@@ -57,9 +57,18 @@ function valueSchema(shape: RuleShape, lift: Lift | undefined): JsonSchema {
     case "listOf":
       return listSchema(shape, lift);
     case "dictionary":
-      return { type: "object", additionalProperties: true };
+      return dictionarySchema(shape, lift);
+    case "facts":
+      return openSchema(shape.known, toJsonSchema(shape.values, lift), lift);
+    case "anyOf":
+      return { anyOf: shape.options.map((each) => toJsonSchema(each, lift)) };
     case "object":
       return objectSchema(shape, lift);
+    case "plainValue":
+      return {
+        type: ["string", "number", "boolean", "array", "null"],
+        items: { type: ["string", "number"] },
+      };
     case "json":
       return {};
   }
@@ -74,6 +83,20 @@ function listSchema({ items, min, max, unique }: ListShape, lift: Lift | undefin
     type: "array",
     items: toJsonSchema(items, lift),
     ...given({ minItems: min, maxItems: max, uniqueItems: unique }),
+  };
+}
+
+/** JSON Schema has no word for size and depth, so programs read them under names of ours. */
+function dictionarySchema({ known = {}, maxBytes, maxDepth }: DictionaryShape, lift?: Lift): JsonSchema {
+  return { ...openSchema(known, true, lift), "x-max-bytes": maxBytes, "x-max-depth": maxDepth };
+}
+
+function openSchema(known: ObjectShape["fields"], values: JsonSchema | true, lift?: Lift): JsonSchema {
+  const properties = Object.entries(known).map(([name, shape]) => [name, toJsonSchema(shape, lift)] as const);
+  return {
+    type: "object",
+    ...(properties.length === 0 ? {} : { properties: Object.fromEntries(properties) }),
+    additionalProperties: values,
   };
 }
 

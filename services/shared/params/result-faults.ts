@@ -2,17 +2,31 @@
  * Holds an answer against its declared result: tests run it over every answer they get. Unlike the reading of
  * parameters it is strict: nothing is converted, nothing may be added, and fields keep their declared order.
  */
-import type { IntegerShape, ListShape, ObjectShape, RuleShape } from "./types.ts";
+import type {
+  AnyOfShape,
+  DictionaryShape,
+  FactsShape,
+  IntegerShape,
+  ListShape,
+  ObjectShape,
+  RuleShape,
+} from "./types.ts";
 
 /** A sentence for every fault, each with the path to it (`$.items.0.id: …`); an empty list is a good answer. */
 export function resultFaults(shape: RuleShape, value: unknown, at = "$"): string[] {
   if (value === null && shape.nullable === true) return [];
   if (shape.type === "listOf") return listFaults(shape, value, at);
   if (shape.type === "object") return objectFaults(shape, value, at);
+  if (shape.type === "anyOf") return anyOfFaults(shape, value, at);
+  if (shape.type === "facts") return factsFaults(shape, value, at);
+  if (shape.type === "dictionary")
+    return factsFaults({ known: shape.known ?? {}, values: { type: "json" } }, value, at);
   return holds(shape, value) ? [] : [`${at}: is no ${shape.type}`];
 }
 
-function holds(shape: Exclude<RuleShape, ListShape | ObjectShape>, value: unknown): boolean {
+type LeafShape = Exclude<RuleShape, ListShape | ObjectShape | AnyOfShape | FactsShape | DictionaryShape>;
+
+function holds(shape: LeafShape, value: unknown): boolean {
   switch (shape.type) {
     case "flag":
       return typeof value === "boolean";
@@ -24,8 +38,8 @@ function holds(shape: Exclude<RuleShape, ListShape | ObjectShape>, value: unknow
       return typeof value === "number" && Number.isFinite(value);
     case "json":
       return value !== undefined;
-    case "dictionary":
-      return isObject(value);
+    case "plainValue":
+      return isPlain(value) || (Array.isArray(value) && value.every(isTextOrNumber));
     case "date":
       return typeof value === "string" && /^\d{4}-\d{2}-\d{2}$/.test(value);
     case "timestamp":
@@ -34,6 +48,9 @@ function holds(shape: Exclude<RuleShape, ListShape | ObjectShape>, value: unknow
       return typeof value === "string";
   }
 }
+
+const isTextOrNumber = (value: unknown) => typeof value === "string" || Number.isFinite(value);
+const isPlain = (value: unknown) => value === null || typeof value === "boolean" || isTextOrNumber(value);
 
 function isWithin({ min = -Infinity, max = Infinity }: IntegerShape, value: unknown): boolean {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max;
@@ -44,7 +61,20 @@ function listFaults({ items }: ListShape, value: unknown, at: string): string[] 
   return value.flatMap((item, index) => resultFaults(items, item, `${at}.${index}`));
 }
 
-function objectFaults({ fields }: ObjectShape, value: unknown, at: string): string[] {
+function anyOfFaults({ name, options }: AnyOfShape, value: unknown, at: string): string[] {
+  const fits = options.some((each) => resultFaults(each, value, at).length === 0);
+  return fits ? [] : [`${at}: is none of ${name}`];
+}
+
+function factsFaults({ known, values }: Pick<FactsShape, "known" | "values">, value: unknown, at: string) {
+  if (!isObject(value)) return [`${at}: is no object`];
+  return Object.entries(value).flatMap(([name, each]) => {
+    const own = Object.hasOwn(known, name) ? known[name] : undefined;
+    return resultFaults(own ?? values, each, `${at}.${name}`);
+  });
+}
+
+function objectFaults({ fields, anyOrder }: ObjectShape, value: unknown, at: string): string[] {
   if (!isObject(value)) return [`${at}: is no object`];
   const present = Object.keys(value);
   const declared = Object.keys(fields);
@@ -57,7 +87,7 @@ function objectFaults({ fields }: ObjectShape, value: unknown, at: string): stri
     if (Object.hasOwn(value, name)) return resultFaults(shape, value[name], `${at}.${name}`);
     return shape.optional === true ? [] : [`${at}.${name}: is absent`];
   });
-  return [...unknown, ...faults, ...(order ? [] : [`${at}: fields are out of order`])];
+  return [...unknown, ...faults, ...(order || anyOrder === true ? [] : [`${at}: fields are out of order`])];
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,5 +1,5 @@
 /** Rules that only results use: they give types, JSON Schema and the check of answers in tests. */
-import type { FieldInputs, Fields, FieldValues, Rule } from "./types.ts";
+import type { AnyRule, FieldInputs, Fields, FieldValues, Rule } from "./types.ts";
 
 interface ObjectOptions {
   /** A name under which the schema may be lifted to the components of an OpenAPI document. */
@@ -27,6 +27,33 @@ export function date(options: { description?: string } = {}): Rule<string> {
 /** A finite number. */
 export function decimal(options: { description?: string } = {}): Rule<number> {
   return { type: "decimal", ...options };
+}
+
+/** A text, a number, a boolean, null, or a list of texts and numbers. */
+export type PlainValue = string | number | boolean | null | readonly (string | number)[];
+
+export function plainValue(options: { description?: string } = {}): Rule<PlainValue> {
+  return { type: "plainValue", ...options };
+}
+
+/**
+ * An object with some fields that are known, none of which has to be there; the others hold a `values` each. `T` is the
+ * author's word for it.
+ */
+export function facts<T extends object>(
+  known: Fields,
+  values: AnyRule,
+  options: ObjectOptions = {},
+): Rule<T> {
+  return { type: "facts", known, values, ...options };
+}
+
+/**
+ * One of several. Not told apart by a word beside them: the clients that generators make of a discriminator do not compile
+ * (typescript-fetch of openapi-generator 7.14), and with `oneOf` two that look alike would refuse each other.
+ */
+export function anyOf<T>(name: string, options: readonly AnyRule[]): Rule<T> {
+  return { type: "anyOf", name, options };
 }
 
 /** Any JSON value; `T` is the author's word for what it holds and is not checked. */

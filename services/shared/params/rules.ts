@@ -2,7 +2,7 @@
  * The builders with which an action declares its parameters. Each answers a plain object; how a value is read
  * stands in the `read-*.ts` files, how absence and null are treated in `modifiers.ts`.
  */
-import type { AnyRule, InputValueOf, IntegerShape, Rule, ValueOf } from "./types.ts";
+import type { AnyRule, Fields, InputValueOf, IntegerShape, Rule, ValueOf } from "./types.ts";
 
 interface Described {
   description?: string;
@@ -91,6 +91,10 @@ export function listOf<R extends AnyRule>(
 }
 
 interface DictionaryOptions extends Described {
+  /** Under which the schema is lifted to the components of an OpenAPI document. */
+  name?: string;
+  /** The keys that mean something here; a check of the field's own sees to them. */
+  known?: Fields;
   /** Size as JSON in UTF-8. */
   maxBytes: number;
   /** The object itself is level 1. */

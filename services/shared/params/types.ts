@@ -64,8 +64,27 @@ export interface ListShape extends Common {
 
 export interface DictionaryShape extends Common {
   type: "dictionary";
+  /** For lifting the schema to the components of an OpenAPI document. */
+  name?: string;
   maxBytes: number;
   maxDepth: number;
+  /** The keys that mean something here; a check of the field's own sees to them. */
+  known?: Readonly<Record<string, RuleShape>>;
+}
+
+/** Of an object: some fields by name, none of which has to be there; any other holds a `values`. */
+export interface FactsShape extends Common {
+  type: "facts";
+  name?: string;
+  known: Readonly<Record<string, RuleShape>>;
+  values: RuleShape;
+}
+
+/** A value that fits one of several rules or more. */
+export interface AnyOfShape extends Common {
+  type: "anyOf";
+  name: string;
+  options: readonly RuleShape[];
 }
 
 export interface ObjectShape extends Common {
@@ -73,6 +92,8 @@ export interface ObjectShape extends Common {
   fields: Readonly<Record<string, RuleShape>>;
   /** For lifting the schema to the components of an OpenAPI document. */
   name?: string;
+  /** Its fields come as they were stored, not in the declared order. */
+  anyOrder?: true;
 }
 
 export interface UrlShape extends Common {
@@ -88,7 +109,7 @@ export interface MomentShape extends Common {
 }
 
 export interface PlainShape extends Common {
-  type: "email" | "flag" | "timestamp" | "date" | "decimal" | "json";
+  type: "email" | "flag" | "timestamp" | "date" | "decimal" | "json" | "plainValue";
 }
 
 export type RuleShape =
@@ -97,6 +118,8 @@ export type RuleShape =
   | OneOfShape
   | ListShape
   | DictionaryShape
+  | FactsShape
+  | AnyOfShape
   | ObjectShape
   | UrlShape
   | MomentShape

@@ -89,6 +89,26 @@ must(
   "the kinds of events",
 );
 must(typeof webhook.secret === "string", "the secret that was generated");
+const log = of(
+  await api.GET("/api/webhooks/{webhook_id}/deliveries", { params: { path: { webhook_id: webhook.id } } }),
+);
+// A field that no event has would not compile.
+const told = log.items.flatMap(({ data }) => ("department_id" in data ? [data.department_id] : []));
+must(
+  told.every((id) => id === null || Number.isInteger(id)),
+  "the deliveries",
+);
+const tenant = of(await api.GET("/api/admin/tenants", {}))[0];
+const settings: components["schemas"]["TenantSettings"] = { registration: "approval", opening: ["8:00"] };
+const kept = of(
+  await api.PUT("/api/admin/tenants/{tenant_id}", {
+    params: { path: { tenant_id: tenant?.id ?? 0 } },
+    body: { settings },
+  }),
+);
+must(kept.settings.registration === "approval", "the tenant's settings");
+const audit = of(await api.GET("/api/admin/audit", { params: { query: { action: "tenant.update" } } }));
+must(audit.items[0]?.changes.fields?.join() === "settings", "the audit entry");
 const gone = await api.DELETE("/api/webhooks/{webhook_id}", { params: { path: { webhook_id: webhook.id } } });
 must(gone.response.status === 204, "the deletion");
 

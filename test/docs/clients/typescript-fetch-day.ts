@@ -1,13 +1,16 @@
 // The same day by the client that openapi-generator makes for typescript-fetch: dates are Dates, names are camel case.
 import {
+  AuditApi,
   AuthenticationApi,
   Configuration,
   DepartmentsApi,
   PatientsApi,
   PaymentsApi,
+  RegistrationMode,
   ResponseError,
   Role,
   SortOrder,
+  TenantsApi,
   UsersApi,
   WebhooksApi,
 } from "./client/index.js";
@@ -73,6 +76,20 @@ must(
   (await webhooks.webhooksEventTypes()).some(({ type }) => type === "payment.failed"),
   "the kinds",
 );
+const log = await webhooks.webhooksDeliveries({ webhookId: webhook.id });
+must(
+  log.items.every(({ kind, data }) => kind !== "user.blocked" || Number.isInteger(data.userId)),
+  "the deliveries",
+);
+const tenants = new TenantsApi(api);
+const tenant = (await tenants.tenantsList())[0];
+const kept = await tenants.tenantsUpdate({
+  tenantId: tenant?.id ?? 0,
+  tenantsUpdateRequest: { settings: { registration: RegistrationMode.Approval, opening: ["8:00"] } },
+});
+must(kept.settings.registration === "approval", "the tenant's settings");
+const audit = await new AuditApi(api).auditList({ action: "tenant.update" });
+must(audit.items[0]?.changes.fields?.join() === "settings", "the audit entry");
 await webhooks.webhooksRemove({ webhookId: webhook.id });
 
 const notice = await new PaymentsApi(anyone).paymentsTakeCard({
