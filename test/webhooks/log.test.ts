@@ -1,5 +1,9 @@
 // What can be seen of deliveries and done about them: the test, the log, sending again, recovering, and the log's end.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { deliveriesContract } from "../../services/webhooks/deliveries.contract.ts";
+import { namedPayload } from "../../services/shared/event-payloads.ts";
+import type { EventKind } from "../../services/shared/event-kinds.ts";
+import { resultFaults } from "../../services/shared/params/result-faults.ts";
 import { withHolder } from "../support/holder.ts";
 import { traceOf } from "../support/journal.ts";
 import { eventually, startService, type TestService } from "../support/service.ts";
@@ -121,6 +125,28 @@ describe("a test", () => {
     expect(Object.fromEntries(statuses)).toEqual({ 200: 10, 429: 2 });
     expect(cameTo("busy")).toHaveLength(10);
     expect((await call("POST", `/api/webhooks/${other.id}/test`)).status).toBe(200);
+  });
+});
+
+describe("a delivery in the log", () => {
+  it("has the payload of its kind, as the interface describes it", async () => {
+    const hook = await register("kinds", ["*"]);
+    const user = { email: "kinds@clinic.example", password: "a long and quiet evening", full_name: "Ada" };
+    const made = await call("POST", "/api/admin/users", { ...user, role: "nurse" });
+    expect(made.status).toBe(201);
+    await call("PUT", `/api/admin/users/${made.body.id}/role`, { role: "registrar" });
+    await call("POST", `/api/admin/users/${made.body.id}/block`);
+    await call("PUT", `/api/admin/tenants/${tenantId}`, { settings: { registration: "closed" } });
+    const kinds = ["tenant.updated", "user.blocked", "user.created", "user.role_changed"];
+    const page = await eventually(async () => {
+      const found = await log(hook.id);
+      return found.total === kinds.length && found;
+    });
+    expect(resultFaults(deliveriesContract["webhooks.deliveries"].result, page)).toEqual([]);
+    const items: { kind: EventKind; data: object }[] = page.items;
+    expect(items.map(({ kind }) => kind).sort()).toEqual(kinds);
+    for (const { kind, data } of items) expect(resultFaults(namedPayload(kind), data)).toEqual([]);
+    expect((await call("DELETE", `/api/webhooks/${hook.id}`)).status).toBe(204);
   });
 });
 
