@@ -5,6 +5,7 @@ import pg from "pg";
 import { dailyLimits } from "../../services/shared/limits/daily-limit.ts";
 import { demoPassword, eventually, startService, type TestService } from "../support/service.ts";
 import { makeDepartment, makeUser } from "../support/tenancy.ts";
+import { holdLock } from "./gates.ts";
 import { backUp, begin, type Clinic, ended, makePatient, openClinic, restore } from "./scene.ts";
 
 let service: TestService;
@@ -185,6 +186,38 @@ describe("bounds", () => {
       clinic.id,
     ]);
     expect(taken).toBe(again.status === 409 ? 1 : 2);
+  });
+});
+
+describe("plans", () => {
+  it("are made one at a time for a tenant; who asks for the same one waits for it, and another tenant has its own", async () => {
+    const [clinic, other] = [await openClinic(service, superadmin), await openClinic(service, superadmin)];
+    const [first, second] = [await backUp(service, clinic.token), await backUp(service, clinic.token)];
+    const theirs = await backUp(service, other.token);
+    const ask = (token: string, { backup_id: id }: { backup_id: string }) =>
+      call("POST", "/api/admin/backup/restore", { token, body: { backup_id: id } });
+    /** A busy machine may need longer than an answer waits. */
+    const made = (token: string, backup: { backup_id: string }) =>
+      eventually(async () => {
+        const { status, body } = await ask(token, backup);
+        if (status === 503) expect(body.code).toBe("plan_unfinished");
+        else expect([status, body.applied]).toEqual([200, false]);
+        return status === 200;
+      });
+    // The laying out of the first waits here, so it is under way for as long as the test likes.
+    const gate = await holdLock(service.database.url, "lock table staging.patients in access exclusive mode");
+    const answers: Promise<unknown>[] = [];
+    try {
+      answers.push(made(clinic.token, first));
+      await gate.reached();
+      const busy = await ask(clinic.token, second);
+      expect([busy.status, busy.body.code, busy.headers.get("retry-after")]).toEqual([503, "busy", "10"]);
+      answers.push(made(clinic.token, first), made(other.token, theirs));
+    } finally {
+      await gate.open();
+      await Promise.all(answers);
+    }
+    await made(clinic.token, second);
   });
 });
 
