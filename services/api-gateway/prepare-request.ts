@@ -1,5 +1,5 @@
 // From a request to the call of an action, in the order the answers are promised: declared too large (413), not signed in
-// (401), too often (429), not allowed (403), encoded (415), and only then the body is let in: too large after all (413), then whatever is
+// (401, or 429 where an address has tried too many bad tokens), too often (429), not allowed (403), encoded (415), and only then the body is let in: too large after all (413), then whatever is
 // wrong with the parameters (422, by the action's own check on its node).
 import type { ServerResponse } from "node:http";
 import type { Context } from "moleculer";
@@ -41,7 +41,7 @@ export async function prepareRequest(
   assertDeclaredFits(request, bound.bytesMax);
   const token = endpoint.isPublic ? undefined : tokenOf(request);
   expectBody(request, bound);
-  const caller = await identify(ctx, endpoint, request, token);
+  const caller = await identify(ctx, endpoint, request, token, rates);
   // Known from here on, so that a refusal is recorded under the right name.
   request.caller = caller;
   rates.take(endpoint, caller);
@@ -76,12 +76,16 @@ function tokenOf({ headers: { authorization } }: GatewayRequest): string {
   return token;
 }
 
+/** Errors come over the bus as what they say, not as instances. */
+const isUnauthorized = (error: unknown) => error instanceof Error && "code" in error && error.code === 401;
+
 /** @param token undefined where none is asked for */
 async function identify(
   ctx: Context,
   endpoint: Endpoint,
   request: GatewayRequest,
   token: string | undefined,
+  rates: RequestRates,
 ): Promise<Caller> {
   const base = {
     via: gateway,
@@ -92,11 +96,9 @@ async function identify(
   const anonymous = new Caller({ ...base, principal: { kind: "anonymous" } });
   if (token === undefined) return anonymous;
   const readAt = Date.now();
-  const holder = await ctx.call<Holder, { token: string }>(
-    "auth.authenticate",
-    { token },
-    { meta: { caller: anonymous } },
-  );
+  const ask = () =>
+    ctx.call<Holder, { token: string }>("auth.authenticate", { token }, { meta: { caller: anonymous } });
+  const holder = await rates.whileAsking(token, request.clientIp, ask, isUnauthorized);
   if (holder.frozen && endpoint.contract.duringRestore !== true) throw tenantRestoring();
   return new Caller({ ...base, principal: principalOf(holder, readAt) });
 }

@@ -6,8 +6,8 @@ import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
-import { limitOf, secondsMax } from "../shared/limits/audit-refusal.ts";
-import { takeDaily } from "../shared/limits/daily-limit.ts";
+import { secondsMax } from "../shared/limits/audit-refusal.ts";
+import { takeRefusalEntry } from "../shared/limits/refusal-entries.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { toIso } from "../shared/wire.ts";
 
@@ -78,9 +78,10 @@ async function sumUp(change: Change, runtime: Runtime, tenantId: number): Promis
     [tenantId],
   );
   const repeated = rows.filter(({ times }) => times > 0);
-  for (const row of repeated)
-    if (await takeDaily(change, runtime, tenantId, limitOf(row.action), row.times))
-      auditSum(change, tenantId, row);
+  for (const row of repeated) {
+    const entry = { tenantId, userId: row.user_id, action: row.action };
+    if (await takeRefusalEntry(change, runtime, entry, row.times)) auditSum(change, tenantId, row);
+  }
   const keys = (of: readonly Repeats[]) => [tenantId, of.map(({ key }) => key)];
   await change.execute(
     "delete from audit_repeats where tenant_id = $1 and key = any($2::bytea[])",

@@ -82,6 +82,11 @@ export class ArchiveServer {
     return `http://${this.#host()}:${this.#port}/${ticket}`;
   }
 
+  /** Of an offer that nobody was told of. */
+  withdraw(address: string): void {
+    this.#take(address.slice(address.lastIndexOf("/") + 1))?.release();
+  }
+
   #take(ticket: string): Ticket | undefined {
     const found = this.#tickets.get(ticket);
     this.#tickets.delete(ticket);

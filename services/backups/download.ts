@@ -3,6 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { archiveKeys, archiveNameOf, dataKeyOf } from "./archive/manifest.ts";
 import type { Call } from "../shared/bus.ts";
 import type { Download } from "../shared/archive/download.ts";
+import type { PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Forbidden, NotFound } from "../shared/errors.ts";
 import { ownTenant } from "../shared/reach.ts";
@@ -12,7 +13,6 @@ import type { ArchiveKeyring } from "./ask-archive-keys.ts";
 import type { BackupRow } from "./backup-row.ts";
 import { findBackup } from "./find-backup.ts";
 import { asAnswer } from "./job-failed.ts";
-import { system } from "./job-store.ts";
 import type { BackupType } from "./table-decisions.ts";
 import { whoseLog } from "./whose-log.ts";
 
@@ -32,26 +32,37 @@ export async function downloadBackup(
   return handOut(call, shelf, backup, { tenantId: ownTenant(call.caller) });
 }
 
+/** @param take what is used up by it, in one transaction with its entry: a refusal, busy too, leaves it as it was */
 async function handOut(
   call: Call<unknown>,
   { server, keyring }: Shelf,
   backup: Pick<BackupRow, "id" | "tenant_id" | "size_bytes">,
   taker: { tenantId: number | undefined; userId?: number },
+  take: (change: PlainChange) => Promise<void> = async () => {},
 ): Promise<Download> {
   const { key } = await keyring.open(backup.id).catch((error: unknown) => {
     throw asAnswer(error);
   });
-  const address = server.offer(dataKeyOf(backup.id), taker.tenantId);
-  await call.db.change(platform, call.caller, async (change) => {
-    const tenantId = (await whoseLog(change, backup.tenant_id)) ?? (await whoseLog(change, null));
-    if (tenantId === undefined) return;
-    change.audit({
-      tenantId,
-      action: "backup.download",
-      target: { type: "backup", id: backup.id },
-      ...(taker.userId === undefined ? {} : { userId: taker.userId }),
+  const offered: string[] = [];
+  const address = await call.db
+    .change(platform, call.caller, async (change) => {
+      await take(change);
+      const tenantId = (await whoseLog(change, backup.tenant_id)) ?? (await whoseLog(change, null));
+      if (tenantId !== undefined)
+        change.audit({
+          tenantId,
+          action: "backup.download",
+          target: { type: "backup", id: backup.id },
+          ...(taker.userId === undefined ? {} : { userId: taker.userId }),
+        });
+      const made = server.offer(dataKeyOf(backup.id), taker.tenantId);
+      offered.push(made);
+      return made;
+    })
+    .catch((error: unknown) => {
+      for (const made of offered) server.withdraw(made);
+      throw error;
     });
-  });
   return {
     address,
     key: archiveKeys(key).data.export().toString("base64"),
@@ -99,17 +110,33 @@ interface Used {
 }
 
 /** Whose session has ended, who is no administrator any more, or whose backup is gone: the link is not there. */
+const usable = (tickets: string) =>
+  `select b.id, b.tenant_id, b.size_bytes, s.user_id, s.tenant_id as taken_by from ${tickets} t
+   join live_sessions s on s.id = t.session_id and s.tenant_id = t.tenant_id and s.role in ('superadmin', 'admin')
+   join backups b on b.id = t.backup_id and b.state = 'complete'
+     and (s.role = 'superadmin' or b.tenant_id = s.tenant_id)
+   where t.expires_at > now()`;
+
+/** Looked at first, as the key is asked for outside of a transaction; of several who use it at once, one takes it. */
 export async function useTicket(call: Call<{ ticket: string }>, shelf: Shelf): Promise<Download> {
-  const used = await call.db.writeOne<Used>(platform, system, {
-    name: "backups.use_ticket",
-    text: `with taken as (delete from backup_tickets where token_hash = $1 returning *)
-      select b.id, b.tenant_id, b.size_bytes, s.user_id, s.tenant_id as taken_by from taken t
-      join live_sessions s on s.id = t.session_id and s.tenant_id = t.tenant_id and s.role in ('superadmin', 'admin')
-      join backups b on b.id = t.backup_id and b.state = 'complete'
-        and (s.role = 'superadmin' or b.tenant_id = s.tenant_id)
-      where t.expires_at > now()`,
-    values: [hashOf(call.params.ticket)],
+  const values = [hashOf(call.params.ticket)];
+  const ticket = await call.db.readOne<Used>(platform, {
+    name: "backups.find_ticket",
+    text: usable("(select * from backup_tickets where token_hash = $1)"),
+    values,
   });
-  if (used === undefined) throw new NotFound("Download");
-  return handOut(call, shelf, used, { tenantId: used.taken_by, userId: used.user_id });
+  if (ticket === undefined) throw new NotFound("Download");
+  return handOut(
+    call,
+    shelf,
+    ticket,
+    { tenantId: ticket.taken_by, userId: ticket.user_id },
+    async (change) => {
+      const taken = await change.execute<Used>(
+        `with taken as (delete from backup_tickets where token_hash = $1 returning *) ${usable("taken")}`,
+        values,
+      );
+      if (taken.length === 0) throw new NotFound("Download");
+    },
+  );
 }

@@ -46,7 +46,7 @@ export const tableDecisions = {
     tenant: "kept",
     why: "Whoever has not verified the address yet registers again, or asks for a mail.",
   },
-  rate_limits: { full: "left out", tenant: "kept", why: "Counts of the last minute." },
+  rate_limits: { full: "left out", tenant: "kept", why: "Counts of minutes and of the day." },
   audit_heads: { full: "copied", tenant: "kept", why: "The log is never rolled back." },
   audit_entries: { full: "copied", tenant: "kept", why: "The log is never rolled back." },
   audit_repeats: { full: "left out", tenant: "kept", why: "Refusals that go on at this moment." },

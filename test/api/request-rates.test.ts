@@ -76,6 +76,48 @@ function expectRate({ passed, minutes }: Awaited<ReturnType<typeof burst>>, rate
 const me = (token: string | undefined) =>
   service.call("GET", "/api/users/me", token === undefined ? {} : { token });
 
+describe("tokens that are not good", () => {
+  const meFrom = (ip: string, token: string) =>
+    service.call("GET", "/api/users/me", { token, headers: from(ip) });
+
+  it("have a rate per address; beyond it signing in is possible, and who was signed in goes on", async () => {
+    const { tokens } = await people(["nurse", "doctor"]);
+    const [token = "", ended = ""] = tokens;
+    for (const each of [token, ended]) expect((await me(each)).status).toBe(200);
+    const ip = newAddress();
+    // Good ones take nothing, however many they are.
+    const good = await burst(perUser / 2, (nth) => meFrom(ip, nth % 2 === 0 ? token : ended));
+    expect(good.passed.map(({ status }) => status)).toEqual(Array(perUser / 2).fill(200));
+    // What is asked at once beyond the rate is a debt: nothing comes through until it is paid, which takes most of a minute.
+    const tries = perAddress * 2 - 2;
+    const asked = await burst(tries, (nth) => meFrom(ip, `${token}${nth}`));
+    expect(asked.passed.length).toBeGreaterThanOrEqual(perAddress);
+    expect(asked.passed.filter(({ status }) => status !== 401)).toEqual([]);
+    const { refused } = await burst(20, (nth) => meFrom(ip, `${token}y${nth}`));
+    expect(refused.length).toBeGreaterThanOrEqual(15);
+    expect((await meFrom(ip, token)).status).toBe(200);
+    const signIn = await service.call("POST", "/api/auth/login", { body: {}, headers: from(ip) });
+    expect(signIn.status).toBe(422);
+    expect((await meFrom(newAddress(), `${token}x`)).status).toBe(401);
+    // What was good once and is no more is told so once, and is one of the bad ones from then on.
+    expect((await service.call("POST", "/api/auth/logout", { token: ended })).status).toBeLessThan(300);
+    expect((await meFrom(ip, ended)).status).toBe(401);
+    const late = await burst(perAddress * 2, () => meFrom(ip, ended));
+    expect(late.refused.length).toBeGreaterThanOrEqual(1);
+    // Maybe none, or as many as have flowed in.
+    expect(late.passed.filter(({ status }) => status !== 401)).toEqual([]);
+  });
+
+  it("are those alone that were found bad: new ones that are good take nothing", async () => {
+    const { tokens } = await people(Array(6).fill("nurse"));
+    const ip = newAddress();
+    const spend = (times: number) => burst(times, (nth) => meFrom(ip, `${tokens[0]}${nth}`));
+    await spend(perAddress - 1);
+    for (const token of tokens) expect((await meFrom(ip, token)).status).toBe(200);
+    expect((await spend(1)).passed.map(({ status }) => status)).toEqual([401]);
+  });
+});
+
 describe("a signed-in user", () => {
   it("has so many requests, whatever the address; another user is not concerned", async () => {
     const { tokens } = await people(["nurse", "doctor"]);

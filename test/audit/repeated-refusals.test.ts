@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { dailyLimits } from "../../services/shared/limits/daily-limit.ts";
+import { memberLimit, memberRefusalsMax } from "../../services/shared/limits/refusal-entries.ts";
 import { type Entry, traceOf } from "../support/journal.ts";
 import { endRepeats, repeatsOf, sumUp } from "../support/repeats.ts";
 import {
@@ -211,6 +212,51 @@ describe("a tenant's day", () => {
     const theirs = await service.signInAs(email, quiet.subdomain);
     const { entries } = await traceOf(service, () => refused(theirs));
     expect(entries).toMatchObject([{ tenant_id: quiet.id, action: "user.block" }]);
+  });
+
+  it("takes so many of one member: beyond them theirs are only counted, and another's are entries as before", async () => {
+    const other = await newNurse();
+    const nextAddress = (
+      (n) => () =>
+        `198.51.100.${++n}`
+    )(0);
+    const another = (token: string) => refused(token, undefined, nextAddress());
+    await refused();
+    // As many as were taken before it, so that the next is the last that fits.
+    const { rowCount } = await service.database.owner.query(
+      "update rate_limits set points = $2 where key like $1",
+      [`${memberLimit}:${nurse.id}:%`, memberRefusalsMax - 1],
+    );
+    expect(rowCount).toBe(1);
+    expect(await entriesOf(() => another(nurse.token))).toMatchObject([{ action: "user.block" }]);
+    expect(await incidentsSeenBy(clinic.token)).toBe(0);
+    const before = await countOfToday();
+    const [reached, ...more] = await entriesOf(async () => {
+      for (let n = 0; n < 4; n++) await another(nurse.token);
+      await refused();
+    });
+    expect(more).toEqual([]);
+    expect(reached).toMatchObject({
+      action: "limit.reach",
+      target_type: "user",
+      target_id: String(nurse.id),
+    });
+    expect(reached?.changes).toMatchObject({ limit: memberLimit, bound: memberRefusalsMax });
+    // Nothing of the tenant's bound was taken, and the rows are as bounded as the entries.
+    expect(await countOfToday()).toEqual(before);
+    expect((await repeatsOf(service, clinic.id, "user.block")).length).toBe(2);
+    expect(await incidentsSeenBy(clinic.token)).toBe(1);
+    expect(await entriesOf(() => another(other.token))).toMatchObject([{ user_id: other.id }]);
+    // A sum is an entry of theirs too: the one repetition is left out with the four.
+    expect(await entriesOf(() => endRepeats(service))).toEqual([]);
+    await service.database.owner.query("update daily_counts set day = day - 1 where tenant_id = $1", [
+      clinic.id,
+    ]);
+    const [told, ...others] = await entriesOf(() => sumUp(service));
+    expect(others).toEqual([]);
+    expect(told).toMatchObject({ action: "limit.exceed", outcome: "error" });
+    expect(told?.changes).toMatchObject({ limit: memberLimit, bound: memberRefusalsMax, times: 5 });
+    expect(await verified()).toMatchObject({ ok: true });
   });
 
   it("that is over says how many were left out, once; and the next one begins anew", async () => {

@@ -5,6 +5,7 @@ import pg from "pg";
 import { dailyLimits } from "../../services/shared/limits/daily-limit.ts";
 import { demoPassword, eventually, startService, type TestService } from "../support/service.ts";
 import { makeDepartment, makeUser } from "../support/tenancy.ts";
+import { holdLock } from "./gates.ts";
 import { backUp, begin, type Clinic, ended, makePatient, openClinic, restore } from "./scene.ts";
 
 let service: TestService;
@@ -188,6 +189,38 @@ describe("bounds", () => {
   });
 });
 
+describe("plans", () => {
+  it("are made one at a time for a tenant; who asks for the same one waits for it, and another tenant has its own", async () => {
+    const [clinic, other] = [await openClinic(service, superadmin), await openClinic(service, superadmin)];
+    const [first, second] = [await backUp(service, clinic.token), await backUp(service, clinic.token)];
+    const theirs = await backUp(service, other.token);
+    const ask = (token: string, { backup_id: id }: { backup_id: string }) =>
+      call("POST", "/api/admin/backup/restore", { token, body: { backup_id: id } });
+    /** A busy machine may need longer than an answer waits. */
+    const made = (token: string, backup: { backup_id: string }) =>
+      eventually(async () => {
+        const { status, body } = await ask(token, backup);
+        if (status === 503) expect(body.code).toBe("plan_unfinished");
+        else expect([status, body.applied]).toEqual([200, false]);
+        return status === 200;
+      });
+    // The laying out of the first waits here, so it is under way for as long as the test likes.
+    const gate = await holdLock(service.database.url, "lock table staging.patients in access exclusive mode");
+    const answers: Promise<unknown>[] = [];
+    try {
+      answers.push(made(clinic.token, first));
+      await gate.reached();
+      const busy = await ask(clinic.token, second);
+      expect([busy.status, busy.body.code, busy.headers.get("retry-after")]).toEqual([503, "busy", "10"]);
+      answers.push(made(clinic.token, first), made(other.token, theirs));
+    } finally {
+      await gate.open();
+      await Promise.all(answers);
+    }
+    await made(clinic.token, second);
+  });
+});
+
 describe("one tenant's slow readers", () => {
   it("have four downloads at a time; another tenant has its own all the while", async () => {
     const [slow, other] = [await openClinic(service, superadmin), await openClinic(service, superadmin)];
@@ -201,12 +234,26 @@ describe("one tenant's slow readers", () => {
       fifth.resume();
       expect(fifth.statusCode).toBe(503);
       const links = await call("POST", `/api/admin/backup/download-ticket/${made}`, { token: slow.token });
-      const byLink = await fetch(service.url + new URL(links.body.url).pathname);
-      expect(byLink.status).toBe(503);
+      const byLink = async () => {
+        const answer = await fetch(service.url + new URL(links.body.url).pathname);
+        await answer.body?.cancel();
+        return answer.status;
+      };
+      // Nothing was handed out, so it is still good: as often as it is busy.
+      expect([await byLink(), await byLink()]).toEqual([503, 503]);
       const answer = await openDownload(other.token, theirs.backup_id);
       answer.resume();
       expect(answer.statusCode).toBe(200);
       open.pop()?.destroy();
+      await eventually(async () => {
+        const status = await byLink();
+        expect([200, 503]).toContain(status);
+        return status === 200;
+      });
+      expect(await byLink()).toBe(404);
+      const downloads = `/api/admin/audit?action=backup.download`;
+      // Four slow ones, and the link's.
+      expect((await call("GET", downloads, { token: slow.token })).body.total).toBe(5);
       await eventually(async () => {
         const next = await openDownload(slow.token, made);
         open.push(next);

@@ -1,14 +1,14 @@
 // The audit entries of refusals. Anybody can be refused as often as they like, and an entry is for ever: so of equal
 // refusals the first is an entry at once, and those that follow are counted in `audit_repeats` and become one entry with
 // `times`, first and last moment, by a job of the audit service (services/audit/sum-up-repeats.ts). A tenant has so many
-// such entries a day; what is beyond is counted alone.
+// such entries a day, and each of its members (refusal-entries.ts); what is beyond is counted alone.
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 import type { Caller } from "../caller.ts";
 import type { AuditFacts, Change } from "../database/change.ts";
 import { addressKey } from "../rate-limits.ts";
 import type { Runtime } from "../runtime.ts";
-import { type DailyLimit, takeDaily } from "./daily-limit.ts";
+import { takeRefusalEntry } from "./refusal-entries.ts";
 
 /** How long equal refusals are counted before the first sum; it doubles while they go on. */
 export const firstSeconds = 900;
@@ -31,15 +31,9 @@ export async function auditRefusal(
   const { tenantId } = facts;
   const key = keyOf(refusal, caller);
   if (await isRepeated(change, caller, facts, key)) return;
-  if (!(await takeDaily(change, runtime, tenantId, limitOf(facts.action)))) return;
+  const entry = { tenantId, userId: facts.userId ?? userOf(caller), action: facts.action };
+  if (!(await takeRefusalEntry(change, runtime, entry))) return;
   if (await isFirst(change, caller, facts, key)) change.audit(facts);
-}
-
-const ofStrangers: ReadonlySet<string> = new Set(["auth.login", "user.register"]);
-
-/** Under which bound of the day the entries of an action's refusals are. */
-export function limitOf(action: string): DailyLimit {
-  return ofStrangers.has(action) ? "audit.strangers" : "audit.refusals";
 }
 
 /** Who, what, why and where from; a whole network of IPv6 is one origin, as for rates. */

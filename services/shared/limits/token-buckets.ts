@@ -37,4 +37,19 @@ export class TokenBuckets<Key extends string | number> {
     bucket.tokens -= wanted;
     return 0;
   }
+
+  /** @returns 0 when there is one to take, else the whole seconds until there is; takes nothing */
+  wait(key: Key, nowMs: number): number {
+    const bucket = this.#buckets.get(key);
+    if (bucket === undefined) return 0;
+    const tokens = bucket.tokens + (nowMs - bucket.atMs) * this.#perMs;
+    return tokens >= 1 ? 0 : Math.ceil((1 - tokens) / this.#perMs / 1000);
+  }
+
+  /** Takes one that is used already, also where there is none: down to a minute's debt. */
+  charge(key: Key, nowMs: number): void {
+    if (this.take(key, nowMs) === 0) return;
+    const bucket = this.#buckets.get(key);
+    if (bucket !== undefined) bucket.tokens = Math.max(bucket.tokens - 1, -this.#capacity);
+  }
 }

@@ -21,7 +21,7 @@ export const rateSettings = {
     "RATE_ANONYMOUS_PER_MINUTE",
     perMinute,
     "600",
-    "Requests per address at one gateway to what needs no token",
+    "Requests per address at one gateway to what needs no token; as many again with tokens that are not good",
   ),
   notificationsPerMinute: setting(
     "RATE_NOTIFICATIONS_PER_MINUTE",

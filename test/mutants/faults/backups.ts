@@ -128,6 +128,13 @@ export const backupFaults: readonly PlantedFault[] = [
     tests: { "test/backups/restore.test.ts": "keeps one tenant out with 503" },
   },
   {
+    says: "a tenant has several plans of a restore made at a time",
+    file: "services/backups/plan-restore.ts",
+    text: "known?.isMade === false || underWay",
+    replacement: "underWay",
+    tests: { "test/backups/abuse.test.ts": "are made one at a time for a tenant" },
+  },
+  {
     says: "a download's link can be used twice",
     file: "services/backups/download.ts",
     text: "with taken as (delete from backup_tickets where token_hash = $1 returning *)",

@@ -1,10 +1,11 @@
 // The audit log: read, proved and signed; and what was refused before it became a change.
-import { addJobs, record, refusals, runJobs, type ServiceRights } from "./rights.ts";
+import { addJobs, rates, record, refusals, runJobs, type ServiceRights } from "./rights.ts";
 
 export const audit: ServiceRights = {
   tenant: {
     ...addJobs,
     ...runJobs,
+    ...rates,
     ...refusals,
     audit_entries: `select, ${record}`,
     audit_heads: "select",

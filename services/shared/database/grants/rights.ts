@@ -58,7 +58,7 @@ export const addJobs: Privileges = { add_task: "execute" };
 /** For whoever counts what a tenant has of something a day; with it goes the resource "limit" in `audits`. */
 export const limits: Privileges = { daily_counts: "select, insert, update" };
 
-/** For whoever counts refusals that repeat. */
+/** For whoever counts refusals that repeat; who counts a member's entries of them needs `rates` besides. */
 export const refusals: Privileges = { ...limits, audit_repeats: "select, insert, update" };
 
 /** For whoever runs jobs: graphile-worker's own statements. Its policies show a login the jobs of its services' tasks. */
