@@ -13,7 +13,7 @@ create table fixes (
   remedy text check (length(remedy) between 1 and 2000),
   risk text not null check (risk in ('low', 'medium', 'high')),
   -- Of the texts as the catalogue had them: with another one they were edited.
-  seeded bytea not null check (length(seeded) = 32),
+  seeded_hash bytea not null check (length(seeded_hash) = 32),
   status text not null default 'proposed' check (status in ('proposed', 'confirmed', 'suspended')),
   suspended_reason text check (suspended_reason in ('failures', 'mass')),
   confirmed_by integer,

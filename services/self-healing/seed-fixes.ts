@@ -16,7 +16,7 @@ export async function seedFixes(call: Call<{ overwrite?: boolean | null }>): Pro
     // Two at once would both find that one is missing; a look that proposes one waits too.
     await change.execute("lock table fixes in share row exclusive mode");
     const rows = await change.execute<Row>(
-      "select code, title, problem, remedy, risk, encode(seeded, 'hex') as seeded from fixes where deleted_at is null",
+      "select code, title, problem, remedy, risk, encode(seeded_hash, 'hex') as seeded from fixes where deleted_at is null",
     );
     const present = new Map(rows.map((row) => [row.code, row]));
     const seeded: Seeded = { created: 0, updated: 0, skipped: 0, total: catalogue.length };
@@ -40,7 +40,7 @@ async function seed(change: PlainChange, known: Known, row: Row | undefined, ove
   // Who confirmed another remedy has not confirmed this one.
   const again = overwrite || row.remedy !== known.remedy;
   await change.execute(
-    `update fixes set title = $2, problem = $3, remedy = $4, risk = $5, seeded = $6,
+    `update fixes set title = $2, problem = $3, remedy = $4, risk = $5, seeded_hash = $6,
        status = case when $7 then 'proposed' else status end,
        suspended_reason = case when $7 then null else suspended_reason end,
        confirmed_by = case when $7 then null else confirmed_by end,
@@ -54,7 +54,7 @@ async function seed(change: PlainChange, known: Known, row: Row | undefined, ove
 /** @returns its id; undefined when it was proposed by somebody else meanwhile */
 export async function propose(change: PlainChange, known: Known): Promise<number | undefined> {
   const [row] = await change.execute<{ id: number }>(
-    `insert into fixes (code, title, problem, remedy, risk, seeded) values ($1, $2, $3, $4, $5, $6)
+    `insert into fixes (code, title, problem, remedy, risk, seeded_hash) values ($1, $2, $3, $4, $5, $6)
      on conflict (code) where deleted_at is null do nothing returning id`,
     [known.code, known.title, known.problem, known.remedy, known.risk, hashOf(known)],
   );

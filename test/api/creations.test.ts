@@ -99,7 +99,9 @@ const inColumns = new Set(
 );
 /** Of persons and patients; secrets; what anybody may have written. `department` repeats department_id. */
 const notForTheLog = new Set(
-  "email full_name department record_number birth_date phone notes kind body settings url secret".split(" "),
+  "email full_name department record_number birth_date phone notes kind body settings url secret for_libraries".split(
+    " ",
+  ),
 );
 
 it("all operations that make something are looked at", () => {

@@ -105,7 +105,7 @@ describe("pages", () => {
     ["page=2001&limit=50", undefined, undefined],
     ["page=2002&limit=50", "page", "value_error"],
     ["page=100001&limit=1", undefined, undefined],
-    ["page=100002&limit=1", "page", "value_error"],
+    ["page=100002&limit=1", "page", "less_than_equal"],
     ["limit=1", undefined, undefined],
     ["limit=200", undefined, undefined],
     ["limit=201", "limit", "less_than_equal"],

@@ -298,7 +298,9 @@ describe("404 and 409", () => {
 
   it("a tenant has at most fifty, also when many are asked for at once", async () => {
     const { token: full } = await makeClinic(service, await service.signIn("superadmin"));
-    const answers = await Promise.all(Array.from({ length: 56 }, () => register(hook(), full)));
+    // As many at once as one user may have under way.
+    const atOnce = () => Promise.all(Array.from({ length: 28 }, () => register(hook(), full)));
+    const answers = [...(await atOnce()), ...(await atOnce())];
     const statuses = answers.map(({ status }) => status).sort();
     expect(statuses).toEqual([...Array(50).fill(201), ...Array(6).fill(409)]);
     expect(answers.find(({ status }) => status === 409)?.body.code).toBe("too_many_webhooks");

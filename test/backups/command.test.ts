@@ -97,7 +97,7 @@ describe("npm run backup", () => {
 describe("the operators' shell", () => {
   it("makes, lists, plans, restores and deletes by the same words, under the operator's name", async () => {
     const { PATH = "", HOME = "" } = process.env;
-    const shell = spawn(process.execPath, ["services/start.ts", "--repl"], {
+    const shell = spawn(process.execPath, ["services/repl.ts"], {
       cwd: join(import.meta.dirname, "../.."),
       env: { PATH, HOME, ...service.settings, LOG_LEVEL: "error" },
       stdio: ["pipe", "pipe", "pipe"],
@@ -113,7 +113,7 @@ describe("the operators' shell", () => {
       return eventually(async () => answer.exec(said.slice(from)) ?? undefined);
     };
     try {
-      await eventually(async () => /mol \$/.test(said));
+      await eventually(async () => /records \$/.test(said));
       const [, id = ""] = await type(
         `backup create --tenant ${clinic.id}`,
         /backup of (bk_[0-9a-f]{32}) succeeded, \d+ rows/,

@@ -53,10 +53,14 @@ describe("with the stamps switched off by hand", () => {
     const tables = ["patients", "patient_records"];
     const { owner } = service.database;
     for (const table of tables) await owner.query(`alter table ${table} disable trigger stamp`);
-    const { violations } = await play();
+    const kinds = [/version \d+ after \d+/, /acknowledged records/];
+    // Which of them a round meets is chance; several rounds meet both.
+    const violations: string[] = [];
+    const isMet = (kind: RegExp) => violations.some((each) => kind.test(each));
+    for (let round = 0; round < 20 && !kinds.every(isMet); round++)
+      violations.push(...(await play()).violations);
     for (const table of tables) await owner.query(`alter table ${table} enable trigger stamp`);
-    expect(violations).toEqual(expect.arrayContaining([expect.stringMatching(/version \d+ after \d+/)]));
-    expect(violations).toEqual(expect.arrayContaining([expect.stringMatching(/acknowledged records/)]));
+    expect(kinds.filter((kind) => !isMet(kind))).toEqual([]);
   });
 });
 

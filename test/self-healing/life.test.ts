@@ -309,7 +309,7 @@ describe("the catalogue", () => {
     expect(await scene.fixOf(code)).toMatchObject({ title: "Ours", risk: "high", status: "confirmed" });
     // An older version of the catalogue, that nobody edited.
     await scene.sql("update fixes set title = 'Old' where code = 'job_gave_up'");
-    await scene.sql("update fixes set seeded = $1 where code = 'job_gave_up'", [
+    await scene.sql("update fixes set seeded_hash = $1 where code = 'job_gave_up'", [
       await oldHash("job_gave_up"),
     ]);
     expect(await seed()).toEqual({ created: 0, updated: 1, skipped: total - 1, total });

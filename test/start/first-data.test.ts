@@ -76,7 +76,7 @@ describe("one process", () => {
       expect(entries.filter(({ msg }) => msg === "Records service is ready")).toEqual([
         expect.objectContaining({ level: "info", publicUrl: "http://records.test", listening: url }),
       ]);
-      expect((await fetch(`http://127.0.0.1:${healthPort}/readyz`)).status).toBe(200);
+      await eventually(async () => (await fetch(`http://127.0.0.1:${healthPort}/readyz`)).status === 200);
     } finally {
       expect(await running.stop()).toBe(0);
     }

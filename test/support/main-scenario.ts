@@ -277,7 +277,7 @@ async function patients(run: Run): Promise<void> {
 
 async function refusals(run: Run): Promise<void> {
   await run.expect(404, "GET", "/api/nothing");
-  expect((await run.expect(405, "DELETE", "/api/users/me")).headers.get("allow")).toBe("GET");
+  expect((await run.expect(405, "DELETE", "/api/users/me")).headers.get("allow")).toBe("GET, HEAD");
   await run.expect(401, "GET", "/api/users/me");
   await run.expect(401, "GET", "/api/users/me", { token: "a.b.c" });
   await run.expect(403, "POST", "/api/admin/users", { as: "nurse", body: {} });

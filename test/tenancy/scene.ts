@@ -199,7 +199,7 @@ async function fillBackups(owner: pg.Client, tenantId: number): Promise<void> {
 
 async function fillIncidents(owner: pg.Client, tenantId: number): Promise<void> {
   await owner.query(
-    `insert into fixes (code, title, problem, risk, seeded) values ('a_fault', '-', '-', 'low', sha256('-'))
+    `insert into fixes (code, title, problem, risk, seeded_hash) values ('a_fault', '-', '-', 'low', sha256('-'))
      on conflict do nothing`,
   );
   await owner.query(

@@ -3,6 +3,7 @@
 import { argon2Sync, createHash, randomBytes, randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
 import pg from "pg";
+import { catalogue } from "../../services/shared/healing/catalogue.ts";
 import { normaliseName } from "../../services/shared/sealing/blind-index.ts";
 import { currentCost, formatPhc } from "../../services/shared/passwords/phc.ts";
 import { identityText, TestKeyring } from "../support/keyring.ts";
@@ -73,6 +74,12 @@ export class World {
     const wire = new Wire(service.url);
     const tenants = { own, platform, other: own, inactive: own, deleted: own };
     const world = new World(service, wire, tenants, keyId);
+    // Rows are planted here as no service would leave them: nothing looks for faults by the clock.
+    await world.sql(
+      `insert into fault_looks (code, looked_at, found, duration_ms) select unnest($1::text[]), now() + interval '1 day', 0, 0
+       on conflict (code) do update set looked_at = excluded.looked_at`,
+      [catalogue.map(({ code }) => code)],
+    );
     tenants.other = await world.addTenant();
     tenants.inactive = await world.addTenant({ is_active: false });
     tenants.deleted = await world.addTenant({ deleted_at: new Date() });
@@ -228,13 +235,13 @@ export class World {
     });
   }
 
-  /** One hash over all rows of all tables, but for the log of what was asked and the counters of how often. */
+  /** One hash over all rows of all tables, but for the log of what was asked, the counters of how often, and known faults. */
   async checksum(): Promise<string> {
     await this.jobsDone();
     const tables = await this.sql<{ name: string }>(
       `select format('%I.%I', schemaname, tablename) as name from pg_tables
        where (schemaname = 'public' and tablename not in ('audit_entries', 'audit_heads', 'audit_repeats', 'audit_proofs',
-           'audit_checkpoints', 'daily_counts', 'rate_limits', 'lockouts', 'fault_looks'))
+           'audit_checkpoints', 'audit_signing_keys', 'daily_counts', 'rate_limits', 'lockouts', 'fixes', 'incidents', 'incident_steps', 'fault_looks'))
          or (schemaname, tablename) = ('graphile_worker', '_private_jobs') order by 1`,
     );
     const parts = tables.map(
