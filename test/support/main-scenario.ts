@@ -18,8 +18,12 @@ interface Options extends CallOptions {
 const comparedHeaders = ["allow", "www-authenticate", "content-type", "cache-control", "retry-after"];
 const isoMoment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const randomFields = new Set(["access_token", "hash", "prev_hash", "request_id", "uptime_s"]);
-/** What a schedule changes: a checkpoint may be made while the scenario runs, or not. */
-const scheduledFields = new Set(["checkpoints", "checkpoint_seq"]);
+/** What a schedule changes: a checkpoint may be made, or a log proved, while the scenario runs, or not. */
+const scheduledFields = new Set(
+  "checkpoints checkpoint_seq audit_ok audit_proved_at audit_checkpoint_at open_incidents looked_at".split(
+    " ",
+  ),
+);
 
 /** A moment must be one of ours to be replaced: anything else stays, and shows as a difference. */
 function normalized(value: unknown, field = ""): unknown {
