@@ -1,21 +1,22 @@
 // Known faults of work under way: jobs, deliveries.
 import type { KnownFault } from "./known-fault.ts";
 
+const runJobs = [
+  "audit",
+  "auth",
+  "backups",
+  "mail",
+  "messenger",
+  "patients",
+  "payments",
+  "tenants",
+  "users",
+  "webhooks",
+] as const;
+
 export const faultsOfWork = {
   job_worker_gone: {
-    at: [
-      "audit",
-      "auth",
-      "backups",
-      "mail",
-      "messenger",
-      "patients",
-      "payments",
-      "self-healing",
-      "tenants",
-      "users",
-      "webhooks",
-    ],
+    at: [...runJobs, "self-healing"],
     title: "A job whose worker is gone",
     problem:
       "A job is marked as being worked on, and for more than two minutes no worker has said that it still is.",
@@ -25,18 +26,7 @@ export const faultsOfWork = {
     everyMinutes: 1,
   },
   job_gave_up: {
-    at: [
-      "audit",
-      "auth",
-      "backups",
-      "mail",
-      "messenger",
-      "patients",
-      "payments",
-      "tenants",
-      "users",
-      "webhooks",
-    ],
+    at: runJobs,
     title: "A job that failed too often",
     problem: "A job has spent all of its tries and stays in the queue without being done.",
     remedy: "Gives the job its tries again, so that it is begun at once.",
@@ -46,18 +36,7 @@ export const faultsOfWork = {
     settlesWithinS: 60,
   },
   jobs_waiting: {
-    at: [
-      "audit",
-      "auth",
-      "backups",
-      "mail",
-      "messenger",
-      "patients",
-      "payments",
-      "tenants",
-      "users",
-      "webhooks",
-    ],
+    at: runJobs,
     title: "Jobs that nobody takes",
     problem:
       "Jobs of a kind have been due for more than a quarter of an hour, and no worker has taken them: none runs, or all are busy.",
