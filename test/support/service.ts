@@ -26,6 +26,16 @@ export const people = {
   registrar: ["registrar@demo.example", "demo"],
 } as const;
 
+/**
+ * What a log says of faults of ours: a process that gave up, or a request that was answered 500. A statement that took too
+ * long on a busy machine is told as 503, and is none. @returns at most ten lines
+ */
+export const brokenInside = (log: string): string[] =>
+  log
+    .split("\n")
+    .filter((line) => /"level":"fatal"|"status":500|internal_error|^\S*Error: /.test(line))
+    .slice(0, 10);
+
 export interface Answer {
   status: number;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
