@@ -1,7 +1,6 @@
 // The broker's configuration, for our own start and for Moleculer's runner alike. Reads the settings, makes the
 // process's runtime, and states every bound of the bus.
 import type { BrokerOptions, ServiceBroker } from "moleculer";
-import type { ConnectionOptions } from "nats";
 import { busLink } from "./services/shared/bus-link.ts";
 import { busParts } from "./services/shared/bus-parts.ts";
 import { BusSeal } from "./services/shared/bus-seal.ts";
@@ -11,6 +10,7 @@ import type { Config } from "./services/shared/settings/settings.ts";
 import { createLog } from "./services/shared/log.ts";
 import { type SignIn, seed } from "./services/seed.ts";
 import { recordsMiddleware } from "./services/shared/middleware.ts";
+import { natsLink } from "./services/shared/nats-options.ts";
 import { NatsTransporter } from "./services/shared/nats-transporter.ts";
 import { Runtime } from "./services/shared/runtime.ts";
 import { sealedBus } from "./services/shared/sealed-bus.ts";
@@ -41,12 +41,12 @@ export function assemble(config: Config, onFailure: (reason: string) => void): A
 }
 
 function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: string) => void): BrokerOptions {
-  const nats = config.natsUrl === undefined ? undefined : natsOptions(config.natsUrl);
+  const nats = natsLink(config);
   const busLogLevel = ["error", "fatal", "silent"].includes(config.logLevel) ? config.logLevel : "warn";
   return {
     namespace: config.namespace,
     nodeID: config.nodeId,
-    ...(nats === undefined ? {} : { transporter: new NatsTransporter(nats) }),
+    ...(nats === undefined ? {} : { transporter: new NatsTransporter(nats.options) }),
     logger: {
       type: "Pino",
       // Moleculer's debug lines hold parameters; warnings and errors are all that is wanted of it.
@@ -70,7 +70,7 @@ function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: str
     registry: {
       strategy: "RoundRobin",
       preferLocal: true,
-      stopDelay: config.natsUrl === undefined ? 0 : 500,
+      stopDelay: nats === undefined ? 0 : 500,
     },
     transit: { maxQueueSize: 5_000 },
     errorHandler: null,
@@ -93,21 +93,6 @@ function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: str
 /** A node that is stopping refuses what reaches it before the news does: another one may still do it. */
 function neverRan({ name }: Error): boolean {
   return name === "ServiceNotAvailableError" || name === "ServiceNotFoundError";
-}
-
-/** The transporter keeps host and login of the URL but not its scheme: without `tls` a tls:// URL goes in plain text. */
-function natsOptions(url: string): ConnectionOptions {
-  const { hostname, port, username, password, protocol } = new URL(url);
-  return {
-    servers: `${hostname}:${port || "4222"}`,
-    ...(username === "" ? {} : { user: decodeURIComponent(username), pass: decodeURIComponent(password) }),
-    ...(protocol === "tls:" ? { tls: {} } : {}),
-    maxReconnectAttempts: -1,
-    reconnectTimeWait: 250,
-    waitOnFirstConnect: true,
-    pingInterval: 5_000,
-    maxPingOut: 2,
-  };
 }
 
 // For Moleculer's own runner: `moleculer-runner --config moleculer.config.ts` and the service files.

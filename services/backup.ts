@@ -27,7 +27,7 @@ async function backup(env: NodeJS.ProcessEnv, args: string[]): Promise<void> {
   // By itself: no other node waits for what this one offers for some seconds.
   const config = {
     ...readConfig(env),
-    natsUrl: undefined,
+    natsUrls: undefined,
     healthPort: undefined,
     metricsPort: undefined,
     logLevel: "error" as const,

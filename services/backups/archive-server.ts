@@ -46,9 +46,9 @@ export class ArchiveServer {
   }
 
   async listen(): Promise<void> {
-    const { backupStreamPort, natsUrl } = this.#runtime.config;
+    const { backupStreamPort, natsUrls } = this.#runtime.config;
     // Without a bus there is no gateway but this process's own.
-    const host = natsUrl === undefined ? "127.0.0.1" : undefined;
+    const host = natsUrls === undefined ? "127.0.0.1" : undefined;
     await new Promise<void>((resolve, reject) => {
       this.#server.once("error", reject);
       this.#server.listen(backupStreamPort, host, resolve);
@@ -104,9 +104,9 @@ export class ArchiveServer {
   }
 
   #host(): string {
-    const { backupStreamHost, natsUrl } = this.#runtime.config;
+    const { backupStreamHost, natsUrls } = this.#runtime.config;
     if (backupStreamHost !== undefined) return backupStreamHost;
-    if (natsUrl === undefined) return "127.0.0.1";
+    if (natsUrls === undefined) return "127.0.0.1";
     const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
     const outer = addresses.filter(({ internal }) => !internal);
     const own = outer.find(({ family }) => family === "IPv4") ?? outer.find(({ scopeid }) => !scopeid);

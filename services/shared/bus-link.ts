@@ -3,9 +3,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Middleware, ServiceBroker } from "moleculer";
-import { connect, type ConnectionOptions } from "nats";
+import { connect } from "nats";
 import { errorCode, StartError } from "./embedded/start-error.ts";
 import { inTime } from "./health-probes.ts";
+import type { NatsLink } from "./nats-options.ts";
 
 const firstWaitMsMax = 30_000;
 const retryMs = 250;
@@ -36,11 +37,11 @@ interface Nodes {
   disconnected(id: string, unexpected: boolean): void;
 }
 
-export function busLink(options: ConnectionOptions, log: Logger): Middleware {
+export function busLink(nats: NatsLink, log: Logger): Middleware {
   return {
     name: "bus-link",
     async starting() {
-      await waitForBus(options, log);
+      await waitForBus(nats, log);
     },
     created(broker: ServiceBroker) {
       broker.localBus.on("$transporter.connected", () => void follow(broker, log));
@@ -64,7 +65,7 @@ export async function tellNodes(broker: ServiceBroker): Promise<void> {
 }
 
 /** @throws StartError when the bus refuses the login, or cannot be reached for half a minute */
-async function waitForBus(options: ConnectionOptions, log: Logger): Promise<void> {
+async function waitForBus({ options, loginFrom }: NatsLink, log: Logger): Promise<void> {
   const attempt = { ...options, waitOnFirstConnect: false, reconnect: false, timeout: attemptMsMax };
   const deadline = performance.now() + firstWaitMsMax;
   for (let told = false; ; told = true) {
@@ -73,8 +74,9 @@ async function waitForBus(options: ConnectionOptions, log: Logger): Promise<void
       return await trial.close();
     } catch (error) {
       const reason = errorCode(error) || "unknown";
-      const bus = `The bus at ${String(options.servers)}`;
-      if (reason === "AUTHORIZATION_VIOLATION") throw new StartError(`${bus} refuses the login of NATS_URL.`);
+      const bus = `The bus at ${[options.servers].flat().join(", ")}`;
+      if (reason === "AUTHORIZATION_VIOLATION")
+        throw new StartError(`${bus} refuses the login of ${loginFrom}.`);
       if (!isPassing(reason) || performance.now() > deadline)
         throw new StartError(`${bus} cannot be reached with NATS_URL (${reason}).`);
       if (!told) log.warn({ bus: options.servers, reason }, "waiting for the bus");

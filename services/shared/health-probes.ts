@@ -97,8 +97,16 @@ export async function answersItself(broker: ServiceBroker): Promise<boolean> {
   return ok;
 }
 
-/** A new connection to the address is taken and greeted, as NATS does before any login. */
-export function greets(url: string): Promise<boolean> {
+/** One of the servers takes a new connection. */
+export async function anyGreets(urls: readonly string[], tlsFirst: boolean): Promise<boolean> {
+  return (await Promise.all(urls.map((url) => greets(url, tlsFirst)))).includes(true);
+}
+
+/**
+ * A new connection to the address is taken and greeted, as NATS does before any login.
+ * @param tlsFirst whether the server waits for TLS and greets nobody: then that it takes the connection is enough
+ */
+function greets(url: string, tlsFirst: boolean): Promise<boolean> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
     const socket = connect({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || "4222") });
@@ -107,7 +115,7 @@ export function greets(url: string): Promise<boolean> {
       resolve(greeted);
     };
     socket.setTimeout(probeMsMax, () => end(false));
-    socket.once("data", () => end(true));
+    socket.once(tlsFirst ? "connect" : "data", () => end(true));
     socket.once("error", () => end(false));
     socket.once("close", () => end(false));
   });

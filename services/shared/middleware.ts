@@ -66,13 +66,14 @@ export function recordsMiddleware(runtime: Runtime, onFailure: (reason: string) 
 }
 
 async function serveHealth(broker: ServiceBroker, runtime: Runtime): Promise<ProcessHealth | undefined> {
-  const { healthPort, host, natsUrl } = runtime.config;
+  const { healthPort, host, natsUrls, natsTlsFirst } = runtime.config;
   if (healthPort === undefined) return undefined;
   const health = new ProcessHealth({
     port: healthPort,
     host,
     broker,
-    natsUrl,
+    natsUrls,
+    natsTlsFirst,
     databaseUrl: () => runtime.databaseUrl,
   });
   await health.listen();

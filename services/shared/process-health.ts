@@ -7,7 +7,7 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { ServiceBroker } from "moleculer";
 import { errorCode, StartError } from "./embedded/start-error.ts";
-import { answersItself, busAnswers, greets, PostgresProbe } from "./health-probes.ts";
+import { answersItself, anyGreets, busAnswers, PostgresProbe } from "./health-probes.ts";
 
 const silentMsMax = 15_000;
 /** Answers are shared for so long: however often it is asked, the process is probed at most twice a second. */
@@ -17,7 +17,8 @@ export interface HealthOptions {
   port: number;
   host: string;
   broker: ServiceBroker;
-  natsUrl: string | undefined;
+  natsUrls: readonly string[] | undefined;
+  natsTlsFirst: boolean;
   /** undefined as long as the process has no database, or none yet. */
   databaseUrl: () => string | undefined;
 }
@@ -78,23 +79,23 @@ export class ProcessHealth {
   }
 
   async #ready(): Promise<Verdict> {
-    const { broker, natsUrl, databaseUrl } = this.#options;
+    const { broker, natsUrls, databaseUrl } = this.#options;
     const url = databaseUrl();
     if (url !== undefined) this.#postgres ??= new PostgresProbe(url);
     const [postgres, bus] = await Promise.all([
       this.#postgres?.answers(),
-      natsUrl === undefined ? undefined : busAnswers(broker),
+      natsUrls === undefined ? undefined : busAnswers(broker),
     ]);
     return verdictOf({ process: this.#serving && broker.started, postgres, bus });
   }
 
   async #alive(): Promise<Verdict> {
-    const { broker, natsUrl } = this.#options;
+    const { broker, natsUrls, natsTlsFirst } = this.#options;
     if (
-      natsUrl === undefined ||
+      natsUrls === undefined ||
       !broker.started ||
       (await answersItself(broker)) ||
-      !(await greets(natsUrl))
+      !(await anyGreets(natsUrls, natsTlsFirst))
     ) {
       this.#silentSince = undefined;
       return verdictOf({ process: true });

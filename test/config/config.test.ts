@@ -77,7 +77,7 @@ describe("an empty environment", () => {
   });
   it("leaves what has no default undefined", () => {
     expect(config.databaseUrl).toBeUndefined();
-    expect(config.natsUrl).toBeUndefined();
+    expect(config.natsUrls).toBeUndefined();
     expect(config.jwtSecret).toBeUndefined();
     expect(config.services).toBeUndefined();
     expect(config.healthPort).toBeUndefined();

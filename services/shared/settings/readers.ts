@@ -95,7 +95,7 @@ export const urlOf =
   };
 
 const hostNeeded = (url: URL) => (url.hostname === "" ? "must name a host" : undefined);
-export const natsUrl = urlOf(["nats", "tls"], hostNeeded);
+export const natsUrls = listOf(urlOf(["nats", "tls"], hostNeeded));
 export const smtpUrl = urlOf(["smtp", "smtps"], (url) =>
   /^(?:|\?tls=(?:off|required))$/.test(url.search)
     ? hostNeeded(url)

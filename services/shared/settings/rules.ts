@@ -1,5 +1,6 @@
 /** Rules between settings: what must be given together, what may not be published, what may not collide. */
 import type { Config } from "./settings.ts";
+import { natsFaults } from "./nats-rules.ts";
 import { storeFaults } from "./store-rules.ts";
 import { passwordFault } from "../passwords/password-policy.ts";
 import { secretNeeds } from "./secret-needs.ts";
@@ -26,6 +27,7 @@ export function faultsBetween(values: Partial<Config>, isGiven: (name: string) =
     ...collisions(values),
     ...loginFaults(values),
     ...storeFaults(values, isGiven),
+    ...natsFaults(values, isGiven),
   ];
 }
 

@@ -1,6 +1,6 @@
 /** Settings of where and how a process runs: addresses, bus, log. */
 import { hostname } from "node:os";
-import { isProduction, optional, saysProduction, secret, setting } from "./entry.ts";
+import { isProduction, optional, saysProduction, setting } from "./entry.ts";
 import * as read from "./readers.ts";
 
 const port = read.wholeNumber(0, 65_535);
@@ -75,7 +75,6 @@ export const runtimeSettings = {
     "90",
     "How full the disk under `DATA_DIR` may be before superadmins are told",
   ),
-  natsUrl: secret("NATS_URL", read.natsUrl, "Bus between processes, nats:// or tls://", "in-process"),
   namespace: setting("NAMESPACE", name, "records", "Separates several installations on one bus"),
   nodeId: setting(
     "NODE_ID",

@@ -8,6 +8,7 @@ import type { Setting } from "./entry.ts";
 import { httpSettings } from "./http.ts";
 import { keySettings } from "./keys.ts";
 import { messengerSettings } from "./messenger.ts";
+import { natsSettings } from "./nats.ts";
 import { paymentSettings } from "./payments.ts";
 import { rateSettings } from "./rates.ts";
 import { runtimeSettings } from "./runtime.ts";
@@ -16,6 +17,7 @@ import { webhookSettings } from "./webhooks.ts";
 
 export const settings = {
   ...runtimeSettings,
+  ...natsSettings,
   ...httpSettings,
   ...databaseSettings,
   ...accountSettings,

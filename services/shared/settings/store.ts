@@ -1,6 +1,5 @@
 /** Settings of where backups are kept: a folder, or a bucket of an S3 server. */
-import { X509Certificate } from "node:crypto";
-import { readFileSync, statSync } from "node:fs";
+import { certificates } from "./certificates.ts";
 import { optional, secret, setting } from "./entry.ts";
 import * as read from "./readers.ts";
 
@@ -49,28 +48,6 @@ const bucketName = read.plainText(
   /^[a-z0-9](?:[a-z0-9-]{1,61}[a-z0-9])$/,
   "3 to 63 small letters, digits and dashes",
 );
-
-const certificateBytesMax = 1_048_576;
-const pemBlock = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
-
-/** The certificates in the file that is named, as PEM. Each is looked at, so that a wrong file is told at the start. */
-const certificates: read.Reader<string> = (path) => {
-  let text: string;
-  try {
-    const { size } = statSync(path);
-    text = size > certificateBytesMax ? "" : readFileSync(path, "utf8");
-  } catch {
-    throw new read.Refused("must name a file that can be read");
-  }
-  const blocks = text.match(pemBlock) ?? [];
-  try {
-    blocks.map((block) => new X509Certificate(block));
-  } catch {
-    throw new read.Refused("names a file with a certificate that is broken");
-  }
-  if (blocks.length === 0) throw new read.Refused("must name a file of certificates as PEM");
-  return blocks.join("\n");
-};
 
 const regionOfAws = /^https:\/\/s3[.-]([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com/;
 

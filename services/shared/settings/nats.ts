@@ -1,0 +1,55 @@
+/** Settings of the bus: which servers of NATS, by which login, under which certificates. */
+import { certificates } from "./certificates.ts";
+import { optional, secret, setting } from "./entry.ts";
+import * as read from "./readers.ts";
+
+const visible = read.plainText(/^[!-~]{1,512}$/, "1 to 512 visible characters");
+
+export const natsSettings = {
+  natsUrls: secret(
+    "NATS_URL",
+    read.natsUrls,
+    "Bus between processes: nats:// or tls:// addresses of the servers of one cluster, comma-separated, the login in the first",
+    "in-process",
+  ),
+  natsToken: secret("NATS_TOKEN", visible, "Token that NATS asks for instead of a user and password", "none"),
+  natsNkeySeed: secret(
+    "NATS_NKEY_SEED",
+    read.plainText(/^SU[A-Z2-7]{56}$/, "the seed of a user's nkey, which begins with SU"),
+    "Seed of the nkey that this process signs in to NATS with",
+    "none",
+  ),
+  natsCredentials: secret(
+    "NATS_CREDS",
+    read.plainText(
+      /^-----BEGIN NATS USER JWT-----[^]{1,16000}-----END USER NKEY SEED-----/,
+      "the text of a credentials file",
+    ),
+    "Credentials (a JWT and its seed) that this process signs in to NATS with; usually by `NATS_CREDS_FILE`",
+    "none",
+  ),
+  natsAuthority: optional(
+    "NATS_CA_FILE",
+    certificates,
+    "File of the authorities (PEM) that the certificates of NATS must come from",
+    "the usual ones",
+  ),
+  natsCertificate: optional(
+    "NATS_CERT_FILE",
+    certificates,
+    "File of the certificate (PEM) that this process shows to NATS",
+    "none",
+  ),
+  natsKey: secret(
+    "NATS_KEY",
+    read.plainText(/^-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----/, "a private key as PEM"),
+    "Private key of that certificate; usually by `NATS_KEY_FILE`",
+    "none",
+  ),
+  natsTlsFirst: setting(
+    "NATS_TLS_FIRST",
+    read.flag,
+    "false",
+    "Whether TLS begins before NATS says a word, as its servers can be told to (`handshake_first`)",
+  ),
+};
