@@ -106,7 +106,13 @@ export class Runtime {
     this.#demoPasswords = demoPasswords(config, keptDemo);
     if (entities === undefined) return;
     const url = await this.#prepareDatabase(directory, kept.postgres, onFailure);
-    const connected = await connect({ url, poolMax: config.databasePoolMax, entities, statementTimeoutMs });
+    const connected = await connect({
+      url,
+      poolMax: config.databasePoolMax,
+      entities,
+      statementTimeoutMs,
+      pooled: config.databasePooler === "transaction",
+    });
     this.#closing.push(() => connected.close());
     await assertTenancyWall(connected.database);
     await this.#assertLogin(connected.database);

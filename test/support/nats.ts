@@ -7,10 +7,11 @@ import { eventually } from "./service.ts";
 
 const login = { user: "records", pass: "bus-login-of-tests" };
 
-function findServer(): string | undefined {
+/** @returns the file of a program of the system's, on PATH or where Debian keeps servers */
+export function findProgram(name: string): string | undefined {
   const folders = [...(process.env["PATH"] ?? "").split(":"), "/usr/sbin", "/usr/local/bin"];
   return folders
-    .map((folder) => join(folder, "nats-server"))
+    .map((folder) => join(folder, name))
     .find((file) => {
       try {
         accessSync(file, constants.X_OK);
@@ -21,7 +22,7 @@ function findServer(): string | undefined {
     });
 }
 
-export const program = findServer();
+export const program = findProgram("nats-server");
 
 export function freePort(): Promise<number> {
   return new Promise((resolve) => {

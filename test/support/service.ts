@@ -262,16 +262,26 @@ export interface TestService {
 /** Settings that decide of the first data: a start with one of them begins with an empty database. */
 const firstSettings = ["BOOT_SECRET", "DEMO_MODE", "DEFAULT_REGISTRATION", "SERVICES"];
 
+export type Run = (database: TestDatabase, settings: Record<string, string>) => Promise<RunningProcess>;
+
+/** As one process; in several, or on connections that a pooler lends, where the whole suite is to be run so. */
+const runAsAsked: Run = async (database, settings) => {
+  if (process.env["RECORDS_TEST_APART"] === "1")
+    return (await import("./apart.ts")).startApart(database, settings);
+  if (process.env["RECORDS_TEST_POOLER"] === "1")
+    return (await (await import("./pgbouncer.ts")).startPooled(database, settings)).running;
+  return runProcess(settings);
+};
+
 /** Starts on the demo data, made before; `isFirst` makes them in this very start. */
 export async function startService(
   settings: Record<string, string> = {},
-  { isFirst = false } = {},
+  { isFirst = false, run = runAsAsked }: { isFirst?: boolean; run?: Run } = {},
 ): Promise<TestService> {
   const isEmpty = isFirst || firstSettings.some((name) => name in settings);
   const database = await (isEmpty ? startDatabase() : startDemoDatabase());
   const all = { ...testSettings(database), ...settings };
-  const isApart = process.env["RECORDS_TEST_APART"] === "1";
-  const running = isApart ? await (await import("./apart.ts")).startApart(database, all) : runProcess(all);
+  const running = await run(database, all);
   const url = await addressOf(running).catch(async (error: unknown) => {
     await running.stop("SIGKILL");
     await database.stop();

@@ -43,8 +43,6 @@ export class Bulk {
     const client = new pg.Client({
       connectionString: url,
       connectionTimeoutMillis: connectMsMax,
-      statement_timeout: statementMsMax,
-      lock_timeout: lockMsMax,
       application_name: "records-backups",
       keepAlive: true,
     });
@@ -66,8 +64,10 @@ export class Bulk {
   async #begin(statement: string, { as, tenantId, job }: BulkScope): Promise<void> {
     await this.#client.query(statement);
     await this.#client.query(
-      `select set_config('app.tenant_id', $1, true), set_config('app.restore_job', $2, true)`,
-      [tenantId === undefined ? "" : String(tenantId), job ?? ""],
+      // Within the transaction, as a pooler may lend the connection for no longer.
+      `select set_config('statement_timeout', $3, true), set_config('lock_timeout', $4, true),
+         set_config('app.tenant_id', $1, true), set_config('app.restore_job', $2, true)`,
+      [tenantId === undefined ? "" : String(tenantId), job ?? "", String(statementMsMax), String(lockMsMax)],
     );
     if (as === "platform") await this.asPlatform();
     if (as === "restore") await this.#client.query(takeRole(restoreSuffix));

@@ -8,6 +8,7 @@ import type { Caller } from "../caller.ts";
 import type { EventKind } from "../event-kinds.ts";
 import type { PayloadOf } from "../event-payloads.ts";
 import { runBound } from "./bound-values.ts";
+import type { DatabaseParts } from "./database.ts";
 import { assertSessionLives } from "./live-session.ts";
 import { platformRole, type Scope, sessionOf, type Statement } from "./scope.ts";
 
@@ -84,13 +85,13 @@ export interface ChangeOptions {
 }
 
 export function runChange<T>(
-  entities: EntityManager,
+  { entities, lent }: Pick<DatabaseParts, "entities" | "lent">,
   scope: Scope,
   caller: Caller,
   work: (change: Change) => Promise<T>,
   { evenIfSignedOut = false }: ChangeOptions = {},
 ): Promise<T> {
-  const fork = entities.fork({ session: sessionOf(scope) });
+  const fork = entities.fork({ session: sessionOf(scope, lent) });
   return fork.transactional(async (em) => {
     const transaction = em.getTransactionContext<Kysely<unknown>>();
     if (transaction === undefined) throw new Error("a change runs in a transaction");

@@ -5,13 +5,15 @@ import type pg from "pg";
 import { guardConnection } from "./broken-connection.ts";
 import { BoundValuesDriver } from "./bound-values.ts";
 import { Database } from "./database.ts";
-import { scopeStatements } from "./scope.ts";
+import { lentConnections, scopeStatements } from "./scope.ts";
 
 export interface ConnectOptions {
   url: string;
   poolMax: number;
   entities: readonly EntitySchema[];
   statementTimeoutMs: number;
+  /** Whether the URL leads to a pooler that lends a connection for one transaction. */
+  pooled?: boolean;
 }
 
 export interface Connected {
@@ -20,28 +22,33 @@ export interface Connected {
 }
 
 export async function connect(options: ConnectOptions): Promise<Connected> {
+  const { url, poolMax, pooled = false } = options;
+  const begins = {
+    statement_timeout: String(options.statementTimeoutMs),
+    idle_in_transaction_session_timeout: "30000",
+  };
   const orm = await MikroORM.init({
     driver: BoundValuesDriver,
     entities: [...options.entities],
     discovery: { warnWhenNoEntities: false },
-    dbName: databaseOf(options.url),
+    dbName: databaseOf(url),
     ensureDatabase: false,
     forceUtcTimezone: true,
     ignoreUndefinedInQuery: true,
-    pool: { min: 0, max: options.poolMax, idleTimeoutMillis: 30_000 },
+    pool: { min: 0, max: poolMax, idleTimeoutMillis: 30_000 },
     logger: () => {},
     driverOptions: {
       // Parsed by the driver itself, which also knows sockets (`?host=/folder`) and TLS parameters.
-      connectionString: options.url,
+      connectionString: url,
       connectionTimeoutMillis: 5_000,
-      statement_timeout: options.statementTimeoutMs,
-      idle_in_transaction_session_timeout: 30_000,
+      ...(pooled ? {} : begins),
       application_name: "records",
-      onConnect: prepareConnection,
+      onConnect: pooled ? prepareLent : prepareConnection,
     },
   });
   const pool = await orm.driver.getConnection().getNativeClient();
-  return { database: new Database({ pool, entities: orm.em }), close: () => orm.close() };
+  const lent = pooled ? lentConnections({ role: "none", search_path: "public", ...begins }) : undefined;
+  return { database: new Database({ pool, entities: orm.em, lent }), close: () => orm.close() };
 }
 
 function databaseOf(url: string): string {
@@ -59,4 +66,19 @@ async function prepareConnection(client: pg.ClientBase): Promise<void> {
   guardConnection(client);
   const prepared = Object.values(scopeStatements).map(({ name, text }) => `prepare ${name} as ${text}`);
   await client.query([beginPlainly, ...prepared].join("; "));
+}
+
+/**
+ * What a pooler lends may be another connection for each transaction: nothing can be left on it, so each transaction says
+ * how it begins (ScopedQuery, sessionOf), and statements that libraries plan under a name go without.
+ */
+async function prepareLent(client: pg.ClientBase): Promise<void> {
+  guardConnection(client);
+  const query = client.query.bind(client);
+  // The driver's overloads are many; all that is read or changed here is the name of the first argument.
+  const unnamed = (first: unknown, ...rest: unknown[]) => {
+    if (typeof first === "object" && first !== null && "name" in first) first.name = undefined;
+    return (query as (...args: unknown[]) => unknown)(first, ...rest);
+  };
+  Object.assign(client, { query: unnamed });
 }

@@ -16,12 +16,14 @@ import {
   entryValues,
   runChange,
 } from "./change.ts";
-import { type Purpose, ScopedQuery, type Scope, type Statement } from "./scope.ts";
+import { type LentConnections, type Purpose, ScopedQuery, type Scope, type Statement } from "./scope.ts";
 
 export interface DatabaseParts {
   /** MikroORM's own pool: one set of connections for entities and for hot reads. */
   pool: pg.Pool;
   entities: EntityManager;
+  /** As in `sessionOf`. */
+  lent?: LentConnections | undefined;
 }
 
 export class Database {
@@ -66,7 +68,7 @@ export class Database {
   async #run<Row>(scope: Scope, purpose: Purpose, statement: Statement): Promise<Row[]> {
     const client = await checkOut(this.#parts.pool);
     return new Promise<Row[]>((resolve, reject) => {
-      const query = new ScopedQuery(scope, purpose, statement, (error, result) => {
+      const query = new ScopedQuery(scope, purpose, statement, this.#parts.lent, (error, result) => {
         // A connection that broke must leave the pool; an error of the statement leaves it usable.
         client.release(error !== null && !("severity" in error));
         if (error === null) resolve(result.rows);
@@ -106,7 +108,7 @@ export class Database {
     options: ChangeOptions = {},
   ): Promise<T> {
     assertWithin(scope, caller);
-    return runChange(this.#parts.entities, scope, caller, work, options);
+    return runChange(this.#parts, scope, caller, work, options);
   }
 }
 

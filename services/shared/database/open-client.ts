@@ -14,23 +14,24 @@ export async function openClient(
   url: string,
   setting: "DATABASE_URL" | "DATABASE_APP_URL",
 ): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectMsMax });
-  // A connection that breaks fails the statement under way; without a listener its `error` event would end the process.
-  client.on("error", () => {});
   try {
+    // Reads the files that the URL names (`sslrootcert` and the like).
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectMsMax });
+    // A connection that breaks fails the statement under way; without a listener its `error` event would end the process.
+    client.on("error", () => {});
     await client.connect();
+    return client;
   } catch (error) {
     const unprepared =
       setting === "DATABASE_APP_URL" && unknownToServer.has(String(propertyOf(error, "code")));
     const hint = unprepared ? "; if this database is new, run `npm run migrate` first" : "";
     throw new StartError(`The database cannot be reached with ${setting}: ${reasonOf(error)}${hint}.`);
   }
-  return client;
 }
 
 /** Passwords never appear in what the driver says; the first line is the whole reason. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return "unknown error";
-  const code = "code" in error && typeof error.code === "string" ? error.code : "";
-  return (error.message || code).split("\n")[0] ?? code;
+  const texts = [propertyOf(error, "message"), propertyOf(error, "code")];
+  const text = texts.find((each) => typeof each === "string" && each !== "");
+  return String(text ?? "unknown error").split("\n")[0] ?? "";
 }

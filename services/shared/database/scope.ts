@@ -37,9 +37,35 @@ export const scopeStatements = {
   },
 } as const;
 
+type ScopeName = keyof typeof scopeStatements;
+
+/** How work begins on connections that a pooler lends for one transaction: nothing can have been left on them. */
+export interface LentConnections {
+  readonly variables: Readonly<Record<string, string>>;
+  readonly scopeTexts: Readonly<Record<ScopeName, string>>;
+}
+
+/** @param variables what each transaction sets before its scope; names and values are ours */
+export function lentConnections(variables: Readonly<Record<string, string>>): LentConnections {
+  const begins = Object.entries(variables).map(([name, value]) => `set_config('${name}', '${value}', true)`);
+  const textOf = (name: ScopeName) =>
+    scopeStatements[name].text.replace("select ", `select ${begins.join(", ")}, `);
+  const scopeTexts = {
+    tenant: textOf("tenant"),
+    platform: textOf("platform"),
+    platformByIndex: textOf("platformByIndex"),
+  };
+  return { variables, scopeTexts };
+}
+
 /** The same for MikroORM's own transactions, but for the role: it is taken up by a statement, as it follows from the login. */
-export function sessionOf(scope: Scope): { variables: Record<string, string> } {
-  return { variables: { "app.tenant_id": scope === "platform" ? "" : String(scope.tenantId) } };
+export function sessionOf(
+  scope: Scope,
+  lent: LentConnections | undefined,
+): { variables: Record<string, string> } {
+  return {
+    variables: { ...lent?.variables, "app.tenant_id": scope === "platform" ? "" : String(scope.tenantId) },
+  };
 }
 
 export interface Statement {
@@ -74,6 +100,7 @@ export function preparedName(text: string): string | undefined {
 
 // The driver's wire objects that its type declarations leave out: only the calls used here.
 interface Connection {
+  parse(config: { text: string; name: string; types: readonly number[] }): void;
   bind(config: {
     portal: string;
     statement: string;
@@ -107,33 +134,40 @@ export class ScopedQuery extends DriverQuery {
   readonly #planMode: "force_generic_plan" | "auto";
   readonly #byIndex: boolean;
   readonly #purpose: Purpose;
+  readonly #lent: LentConnections | undefined;
   #scopeSet = false;
 
+  /** @param lent as in `sessionOf`: then nothing is planned under a name, which the connection's next user would meet */
   constructor(
     scope: Scope,
     purpose: Purpose,
     statement: Statement,
+    lent: LentConnections | undefined,
     callback: (error: Error | null, result: pg.QueryResult) => void,
   ) {
     const { name, text, values, byIndex = false } = statement;
     // In three arguments: a config of one the driver would clone property by property, which costs microseconds.
     super(text, [...values], callback);
-    this.name = name;
+    this.name = lent === undefined ? name : undefined;
     // Else the driver would send a statement that has no values outside our pipeline.
     this.queryMode = "extended";
     this.#scope = scope;
     this.#purpose = purpose;
     this.#byIndex = byIndex;
+    this.#lent = lent;
     this.#planMode = name === undefined ? "auto" : "force_generic_plan";
   }
 
   override prepare(connection: Connection): void {
     const scope = this.#scope;
     const common = [this.#planMode, this.#purpose === "read" ? "on" : "off"];
-    const platformName = (this.#byIndex ? scopeStatements.platformByIndex : scopeStatements.platform).name;
+    const platformName = this.#byIndex ? "platformByIndex" : "platform";
+    const name = scope === "platform" ? platformName : "tenant";
+    if (this.#lent !== undefined)
+      connection.parse({ text: this.#lent.scopeTexts[name], name: "", types: [] });
     connection.bind({
       portal: "",
-      statement: scope === "platform" ? platformName : scopeStatements.tenant.name,
+      statement: this.#lent === undefined ? scopeStatements[name].name : "",
       values: scope === "platform" ? common : [...common, String(scope.tenantId)],
       valueMapper: (value) => value,
     });

@@ -61,6 +61,12 @@ export const databaseSettings = {
     "Password of one of these logins, `DATABASE_PASSWORD_ACCOUNTS` for `accounts`",
     "derived from `BOOT_SECRET`",
   ),
+  databasePooler: setting(
+    "DATABASE_POOLER",
+    read.oneOf("none", "transaction"),
+    "none",
+    "`transaction` where `DATABASE_APP_URL` leads to a pooler that lends a connection for one transaction, such as PgBouncer with that pool_mode",
+  ),
   databasePoolMax: setting(
     "DATABASE_POOL_MAX",
     read.wholeNumber(1, 500),

@@ -26,6 +26,7 @@ export function faultsBetween(values: Partial<Config>, isGiven: (name: string) =
     ...demoFaults(values),
     ...collisions(values),
     ...loginFaults(values),
+    ...poolerFaults(values, isGiven),
     ...storeFaults(values, isGiven),
     ...natsFaults(values, isGiven),
   ];
@@ -115,4 +116,10 @@ function loginFaults({ databaseLogins, databasePasswords }: Partial<Config>): st
   return Object.keys(databasePasswords)
     .filter((kind) => !databaseLogins.some((login) => login.kind === kind))
     .map((kind) => `DATABASE_PASSWORD_${kind.toUpperCase()} is the password of no login in DATABASE_LOGINS.`);
+}
+
+/** The owner's work needs connections of its own: only the services' may be lent. */
+function poolerFaults({ databasePooler }: Partial<Config>, isGiven: (name: string) => boolean): string[] {
+  if (databasePooler !== "transaction" || isGiven("DATABASE_APP_URL")) return [];
+  return ["DATABASE_POOLER is about DATABASE_APP_URL (or DATABASE_APP_URL_FILE), which must be set with it."];
 }
