@@ -1,6 +1,6 @@
 /** Node 24 runs the TypeScript itself; Jest only strips the types. */
 export default {
-  testEnvironment: "node",
+  testEnvironment: "<rootDir>/test/support/environment.mjs",
   testMatch: ["<rootDir>/test/**/*.test.ts"],
   // Minutes of killing processes: npm run test:faults.
   testPathIgnorePatterns: ["/node_modules/", "/test/faults/"],
