@@ -1,5 +1,6 @@
 // What a test started ends with it, whatever happens: real runs of Jest, of which one process is killed.
 import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,6 +25,14 @@ interface Held {
   /** The process that runs the test file. */
   worker: number;
   pids: number[];
+  /** Of its database. */
+  folders: string[];
+}
+
+/** Resolves when nothing of it runs, and its database is no longer there. */
+async function allEnded({ worker, pids, folders }: Held): Promise<void> {
+  await allGone([worker, ...pids]);
+  await eventually(async () => !folders.some((each) => existsSync(each)));
 }
 
 /** A run of Jest over one file, in its own process or in a worker; `held` is what that file has said. */
@@ -67,23 +76,24 @@ function start(name: string, { inBand = false, isDeaf = false } = {}) {
 describe("nothing of a test goes on", () => {
   it.each(["SIGKILL", "SIGINT"] as const)("when the whole run gets %s", async (signal) => {
     const { child, held } = start("holds");
-    const { worker, pids } = await held();
-    expect(worker).not.toBe(child.pid);
+    const all = await held();
+    expect(all.worker).not.toBe(child.pid);
     child.kill(signal);
-    await allGone([child.pid ?? 0, worker, ...pids]);
+    await allEnded(all);
+    await allGone([child.pid ?? 0]);
   });
   it("when the one process of a run over one file is killed", async () => {
     const { child, held } = start("holds", { inBand: true, isDeaf: true });
-    const { worker, pids } = await held();
-    expect(worker).toBe(child.pid);
+    const all = await held();
+    expect(all.worker).toBe(child.pid);
     child.kill("SIGKILL");
-    await allGone([worker, ...pids]);
+    await allEnded(all);
   });
   it("when a worker is killed, and the run fails", async () => {
     const { held, ended, output } = start("holds");
-    const { worker, pids } = await held();
-    process.kill(worker, "SIGKILL");
-    await allGone([worker, ...pids]);
+    const all = await held();
+    process.kill(all.worker, "SIGKILL");
+    await allEnded(all);
     expect([await ended, output()]).toEqual([1, expect.stringContaining("holds.ts")]);
   });
 });

@@ -1,6 +1,10 @@
 // A process beside each process that runs tests: it is told what those start, and ends that when they are gone, however
-// they went (a killed worker has no last word). It knows by its standard input, which ends with whoever holds it.
+// they went (a killed worker has no last word), and removes their databases. It knows by its standard input, which ends with
+// whoever holds it.
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { commandLine, descendantsOf } from "./descendants.ts";
+import { folderPrefix, places } from "./folders.ts";
 
 const lookEveryMs = 50;
 /**
@@ -37,7 +41,21 @@ for (const end of ["end", "close", "error"])
 // Ctrl-C in a terminal is for whom it guards.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => undefined);
 
+const guarded = process.ppid;
+
 async function endAll(): Promise<void> {
+  const isGone = await endProcesses();
+  for (const place of places()) {
+    for (const name of await readdir(place).catch(() => [])) {
+      if (name.startsWith(folderPrefix(guarded)))
+        await rm(join(place, name), { recursive: true, force: true }).catch(() => undefined);
+    }
+  }
+  process.exit(isGone ? 0 : 1);
+}
+
+/** @returns whether all of them are gone */
+async function endProcesses(): Promise<boolean> {
   const all = new Set(started);
   for (const pid of started)
     for (const descendant of await descendantsOf(pid).catch(() => [])) all.add(descendant);
@@ -50,11 +68,11 @@ async function endAll(): Promise<void> {
       send(pid, signal);
     }
     for (const end = performance.now() + msMax; performance.now() < end; ) {
-      if (!own.some(isAlive)) process.exit();
+      if (!own.some(isAlive)) return true;
       await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
     }
   }
-  process.exit(1);
+  return false;
 }
 
 const isAlive = (pid: number): boolean => send(pid, 0);

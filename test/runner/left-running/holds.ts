@@ -1,7 +1,8 @@
 // A test file that never ends, for leftovers.test.ts: it has started a service on its database and a process that may
 // be deaf to SIGTERM, says so by a file, and holds.
 import { spawn } from "node:child_process";
-import { writeFile } from "node:fs/promises";
+import { realpath, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, it } from "@jest/globals";
 import { startService, type TestService } from "../../support/service.ts";
 
@@ -18,6 +19,7 @@ it("holds", async () => {
     JSON.stringify({
       worker: process.pid,
       pids: [running.child.pid, database.postgres.processId, other.pid],
+      folders: [database.folder, await realpath(join(database.folder, "postgres"))],
     }),
   );
   await new Promise(() => undefined);
