@@ -8,7 +8,9 @@ export default {
   moduleFileExtensions: ["ts", "js", "json", "node"],
   transform: { "\\.ts$": "<rootDir>/test/support/strip-types.cjs" },
   reporters: ["default", "<rootDir>/test/support/reporter.mjs"],
-  maxWorkers: 2,
+  testSequencer: "<rootDir>/test/support/sequencer.mjs",
+  // Twice the cores of the smallest machine: half the files wait for most of their time.
+  maxWorkers: 4,
   testTimeout: 240_000,
   openHandlesTimeout: 2_000,
 };

@@ -7,6 +7,7 @@ import { TestEnvironment } from "jest-environment-node";
 
 /** For those that were told to end and are about to; `testEnvironmentOptions.endMsMax` overrides it. */
 const endMsMaxDefault = 20_000;
+const lookEveryMs = 500;
 
 /** What the tests of this process have started and has not ended, with its command. */
 const running = new Map();
@@ -35,8 +36,14 @@ ChildProcess.prototype.spawn = function (options) {
   return failed;
 };
 
-// A worker whose run was killed would go on to the end of its file, with nobody to tell.
-process.once("disconnect", () => process.exit(1));
+// A worker whose run was killed would go on to the end of its file, with nobody to tell. Listening to the end of the channel
+// to it would keep an idle worker alive.
+const parent = process.ppid;
+if (process.connected) {
+  setInterval(() => {
+    if (process.ppid !== parent) process.exit(1);
+  }, lookEveryMs).unref();
+}
 
 export default class Environment extends TestEnvironment {
   #endMsMax;
