@@ -1,6 +1,6 @@
 // The habits that keep the structure: who may import whom, how large files grow, which names they bear, and that every
 // action has somebody who calls it.
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { contracts, routes } from "../../services/api-gateway/routes.ts";
@@ -176,4 +176,11 @@ describe("actions", () => {
     );
     expect(declared.sort()).toEqual(Object.keys(contracts).sort());
   });
+});
+
+it("the test files known to wait are there", () => {
+  const waiting = Object.keys(
+    JSON.parse(readFileSync(join(root, "test/support/waiting-files.json"), "utf8")),
+  );
+  expect(waiting.filter((name) => !existsSync(join(root, "test", `${name}.test.ts`)))).toEqual([]);
 });

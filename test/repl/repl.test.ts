@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
-import { allGone, descendantsOf } from "../support/processes.ts";
+import { descendantsOf } from "../support/descendants.ts";
+import { allGone } from "../support/processes.ts";
 import { eventually, runProcess, startService, type TestService } from "../support/service.ts";
 import { describeWithTerminal, openTerminal, type Terminal } from "../support/terminal.ts";
 

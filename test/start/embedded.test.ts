@@ -4,7 +4,8 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { allGone, descendantsOf } from "../support/processes.ts";
+import { descendantsOf } from "../support/descendants.ts";
+import { allGone } from "../support/processes.ts";
 import {
   addressOf,
   callApi,

@@ -6,7 +6,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { copyCheckout, systemPath } from "../support/checkout.ts";
-import { allGone, descendantsOf } from "../support/processes.ts";
+import { descendantsOf } from "../support/descendants.ts";
+import { allGone } from "../support/processes.ts";
 import { callApi, eventually } from "../support/service.ts";
 
 let parent = "";

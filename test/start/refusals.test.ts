@@ -6,7 +6,8 @@ import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { copyCheckout } from "../support/checkout.ts";
-import { allGone, descendantsOf } from "../support/processes.ts";
+import { descendantsOf } from "../support/descendants.ts";
+import { allGone } from "../support/processes.ts";
 import { runProcess, startDatabase, type TestDatabase, testSettings } from "../support/service.ts";
 
 /** A start fails within a second or two; the rest is for machines that are busy with other tests. */

@@ -5,7 +5,8 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { copyCheckout, systemPath } from "../support/checkout.ts";
-import { allGone, descendantsOf } from "../support/processes.ts";
+import { descendantsOf } from "../support/descendants.ts";
+import { allGone } from "../support/processes.ts";
 import { ctrlC, describeWithTerminal, openTerminal, type Terminal } from "../support/terminal.ts";
 
 let parent = "";

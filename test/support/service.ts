@@ -2,12 +2,11 @@
 // with startService(), talk to it with call() and signIn(), look into its log and (as the owner) its database.
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { refusalFaults, routeOf } from "./refusals.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../services/shared/embedded/postgres.ts";
+import { type DatabaseFolder, makeDatabaseFolder } from "./folders.ts";
 import { copyTemplate } from "./template.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -156,28 +155,34 @@ export interface TestDatabase {
 }
 
 const databaseName = "records";
+/**
+ * A killed server loses nothing by these: what it wrote is with the operating system. Only a power cut would tell, and no
+ * test waits for the disk. Reading needs no processes of its own either.
+ */
+const hastySettings = ["fsync=off", "full_page_writes=off", "io_method=sync"];
 
 /** An empty database on a server of its own. */
 export async function startDatabase(name = databaseName): Promise<TestDatabase> {
-  const folder = await mkdtemp(join(tmpdir(), "records-test-"));
-  if (name === databaseName) await copyTemplate("empty", folder, buildEmpty);
+  const forCopy = name === databaseName;
+  const folder = await makeDatabaseFolder({ forCopy });
+  if (forCopy) await copyTemplate("empty", folder.path, buildEmpty);
   return openDatabase(folder, name);
 }
 
 /** A database that has the schema and the demo data, as a first start with `testSettings` leaves it. */
 export async function startDemoDatabase(): Promise<TestDatabase> {
-  const folder = await mkdtemp(join(tmpdir(), "records-test-"));
-  await copyTemplate("demo", folder, buildDemo);
+  const folder = await makeDatabaseFolder({ forCopy: true });
+  await copyTemplate("demo", folder.path, buildDemo);
   return openDatabase(folder, databaseName);
 }
 
-async function buildEmpty(folder: string): Promise<void> {
+async function buildEmpty(folder: DatabaseFolder): Promise<void> {
   const database = await openDatabase(folder, databaseName);
   await database.close();
 }
 
-async function buildDemo(folder: string): Promise<void> {
-  await copyTemplate("empty", folder, buildEmpty);
+async function buildDemo(folder: DatabaseFolder): Promise<void> {
+  await copyTemplate("empty", folder.path, buildEmpty);
   const database = await openDatabase(folder, databaseName);
   const running = runProcess(testSettings(database));
   await addressOf(running);
@@ -186,13 +191,14 @@ async function buildDemo(folder: string): Promise<void> {
 }
 
 async function openDatabase(
-  folder: string,
+  folder: DatabaseFolder,
   name: string,
 ): Promise<TestDatabase & { close(): Promise<void> }> {
   let log = "";
   const postgres = await startEmbeddedPostgres({
-    dataDir: folder,
+    dataDir: folder.path,
     password: "owner-password-of-tests",
+    settings: hastySettings,
     log: (line) => {
       log = `${log}${line}\n`.slice(-serverLogMax);
     },
@@ -213,13 +219,13 @@ async function openDatabase(
     postgres,
     owner,
     url,
-    folder,
+    folder: folder.path,
     serverLog: () => log,
     serverLogged: (text) => eventually(async () => log.includes(text)).then(() => undefined),
     close,
     async stop() {
       await close();
-      await rm(folder, { recursive: true, force: true });
+      await folder.remove();
     },
   };
 }

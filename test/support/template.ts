@@ -3,11 +3,11 @@
 // first data, more than two seconds of every file.
 import { execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { errorCode } from "../../services/shared/embedded/start-error.ts";
+import { type DatabaseFolder, makeDatabaseFolder } from "./folders.ts";
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, "../..");
@@ -15,7 +15,13 @@ const cache = join(root, "node_modules/.cache/records-test");
 /** A template gets no older, so that the data in it are about as fresh as those of a first start. */
 const ageMsMax = 3_600_000;
 /** What decides of the data in a template. */
-const sources = ["services", "migrations", "package-lock.json", "test/support/service.ts"];
+const sources = [
+  "services",
+  "migrations",
+  "package-lock.json",
+  "test/support/service.ts",
+  "test/support/template.ts",
+];
 
 const builds = new Map<string, Promise<string>>();
 
@@ -26,7 +32,7 @@ const builds = new Map<string, Promise<string>>();
 export async function copyTemplate(
   name: string,
   folder: string,
-  build: (folder: string) => Promise<void>,
+  build: (folder: DatabaseFolder) => Promise<void>,
 ): Promise<void> {
   const key = `${name}-${await sourcesHash()}-${Math.floor(Date.now() / ageMsMax)}`;
   let building = builds.get(key);
@@ -37,32 +43,38 @@ export async function copyTemplate(
   await copyFolder(await building, folder);
 }
 
-async function ready(key: string, build: (folder: string) => Promise<void>): Promise<string> {
+async function ready(key: string, build: (folder: DatabaseFolder) => Promise<void>): Promise<string> {
   const template = join(cache, key);
   if (await exists(template)) return template;
   await mkdir(cache, { recursive: true, mode: 0o700 });
   await removeOld();
   // In the temporary folder of the machine: the server's own account may not be allowed into the checkout.
-  const folder = await mkdtemp(join(tmpdir(), "records-test-template-"));
+  const folder = await makeDatabaseFolder();
   const unfinished = join(cache, `unfinished-${randomBytes(6).toString("hex")}`);
   try {
     await build(folder);
     await mkdir(unfinished, { mode: 0o700 });
-    await copyFolder(folder, unfinished);
+    await copyFolder(folder.path, unfinished);
     // Two workers may build the same at once: who comes second takes what is there.
     await rename(unfinished, template).catch((error: unknown) => {
       if (!["ENOTEMPTY", "EEXIST"].includes(errorCode(error))) throw error;
     });
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await folder.remove();
     await rm(unfinished, { recursive: true, force: true });
   }
   return template;
 }
 
-/** Keeps owners and modes, which Node's own copy does not: PostgreSQL insists on both. */
+/**
+ * Keeps owners and modes, which Node's own copy does not: PostgreSQL insists on both. Each folder by itself, as one may be a
+ * link to a place elsewhere.
+ */
 async function copyFolder(from: string, to: string): Promise<void> {
-  await run("cp", ["-Rp", `${from}/.`, to]);
+  for (const name of await readdir(from)) {
+    await mkdir(join(to, name), { recursive: true, mode: 0o700 });
+    await run("cp", ["-Rp", `${join(from, name)}/.`, join(to, name)]);
+  }
 }
 
 async function removeOld(): Promise<void> {

@@ -44,6 +44,8 @@ export type EmbeddedOptions = {
   superuser?: string;
   /** Becomes the superuser's at the very first start; later starts must give the same. */
   password: string;
+  /** More of the server's settings, "name=value": a server of tests need not survive a power cut. */
+  settings?: readonly string[];
   /** Receives the server's own lines, at debug level: they hold no statement and no value. */
   log: (message: string) => void;
 };
@@ -72,7 +74,8 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   const place = { clusterFolder, socketFolder, programs, account };
   try {
     await ensureCluster(place, login, Math.max(1, Math.round(deadline - performance.now())));
-    const launch = { ...place, port, clusterName: name, log: options.log };
+    const { settings = [], log } = options;
+    const launch = { ...place, port, clusterName: name, settings, log };
     return running(await launchUntilReady(launch, login, deadline), login);
   } catch (error) {
     await rm(socketFolder, { recursive: true, force: true });

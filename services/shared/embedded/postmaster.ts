@@ -12,6 +12,8 @@ const immediateShutdownMsMax = 10_000;
 export type PostmasterOptions = ServerPlace & {
   port: number;
   clusterName: string;
+  /** The server's own, "name=value", which win over those below. */
+  settings?: readonly string[];
   log: (message: string) => void;
 };
 
@@ -61,7 +63,7 @@ export function launchPostmaster(options: PostmasterOptions): Postmaster {
   // After a crash PostgreSQL first flushes its whole folder: one call where there is one, else an fsync per file.
   if (process.platform === "linux") own.push("recovery_init_sync_method=syncfs");
   const args = ["-D", folderArgument(clusterFolder, account)];
-  for (const setting of [...settings, ...own]) args.push("-c", setting);
+  for (const setting of [...settings, ...own, ...(options.settings ?? [])]) args.push("-c", setting);
   // Detached, so that Ctrl-C in a terminal does not take the database from under the service.
   const child = spawnIn(clusterFolder, account, join(options.programs, "postgres"), args, true);
   let ending: string | undefined;
