@@ -7,6 +7,12 @@ import { BoundValuesDriver } from "./bound-values.ts";
 import { Database } from "./database.ts";
 import { scopeStatements } from "./scope.ts";
 
+/**
+ * A process that stands still in the middle of a change holds its rows, and all others of the tenant wait behind it. None of
+ * ours does anything between two statements that takes so long.
+ */
+const idleInTransactionMsMax = 1_500;
+
 export interface ConnectOptions {
   url: string;
   poolMax: number;
@@ -35,7 +41,7 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
       connectionString: options.url,
       connectionTimeoutMillis: 5_000,
       statement_timeout: options.statementTimeoutMs,
-      idle_in_transaction_session_timeout: 30_000,
+      idle_in_transaction_session_timeout: idleInTransactionMsMax,
       application_name: "records",
       onConnect: prepareConnection,
     },
