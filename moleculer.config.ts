@@ -2,6 +2,7 @@
 // process's runtime, and states every bound of the bus.
 import type { BrokerOptions, ServiceBroker } from "moleculer";
 import { busLink } from "./services/shared/bus-link.ts";
+import { NodeWatch } from "./services/shared/bus-silence.ts";
 import { busParts } from "./services/shared/bus-parts.ts";
 import { BusSeal } from "./services/shared/bus-seal.ts";
 import { busStarts } from "./services/shared/bus-starts.ts";
@@ -42,11 +43,12 @@ export function assemble(config: Config, onFailure: (reason: string) => void): A
 
 function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: string) => void): BrokerOptions {
   const nats = natsLink(config);
+  const watch = new NodeWatch();
   const busLogLevel = ["error", "fatal", "silent"].includes(config.logLevel) ? config.logLevel : "warn";
   return {
     namespace: config.namespace,
     nodeID: config.nodeId,
-    ...(nats === undefined ? {} : { transporter: new NatsTransporter(nats.options) }),
+    ...(nats === undefined ? {} : { transporter: watched(new NatsTransporter(nats.options), watch) }),
     logger: {
       type: "Pino",
       // Moleculer's debug lines hold parameters; warnings and errors are all that is wanted of it.
@@ -68,7 +70,7 @@ function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: str
     heartbeatInterval: 2,
     heartbeatTimeout: 6,
     registry: {
-      strategy: "RoundRobin",
+      strategy: watch.strategy(),
       preferLocal: true,
       stopDelay: nats === undefined ? 0 : 500,
     },
@@ -84,15 +86,24 @@ function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: str
         (sentence) => runtime.log.warn(sentence),
       ),
       busParts(),
+      ...(nats === undefined ? [] : [watch.middleware()]),
       busStarts(runtime.droppedMessages),
       ...(nats === undefined ? [] : [busLink(nats, runtime.log)]),
     ],
   };
 }
 
-/** A node that is stopping refuses what reaches it before the news does: another one may still do it. */
+/**
+ * A node that is stopping refuses what reaches it before the news does: another one may still do it. What may run twice
+ * is refused by the same name when its node does not answer (bus-silence.ts).
+ */
 function neverRan({ name }: Error): boolean {
   return name === "ServiceNotAvailableError" || name === "ServiceNotFoundError";
+}
+
+function watched(transporter: NatsTransporter, watch: NodeWatch): NatsTransporter {
+  transporter.onUnheard = (node) => watch.unheard(node);
+  return transporter;
 }
 
 // For Moleculer's own runner: `moleculer-runner --config moleculer.config.ts` and the service files.

@@ -1,6 +1,6 @@
 // Durable jobs: a change enqueues them in its own transaction, any node that has the task runs them, and a job whose
-// worker died is taken up again. Schedules only enqueue, under a key per occurrence, so that however many replicas
-// have the same clock, one job runs.
+// worker died is taken up again. Schedules only enqueue, and the database takes each occurrence once (migrations/0023): so
+// one job runs, however many replicas there are, and however far apart their clocks.
 import type { Task, TaskList } from "graphile-worker";
 import type { Service, ServiceSchema } from "moleculer";
 import { schedule, type ScheduledTask } from "node-cron";
@@ -38,12 +38,11 @@ export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSche
       if (this.ended) return;
       const runner = jobRunnerOf(this.runtime);
       runner.add(taskList(this, options, runner.hold), options.concurrentMax);
-      const enqueue = (task: string, occurrence: string) =>
-        enqueueOnce(this, task, occurrence, options.serial?.includes(task) ? task : null);
+      const queueOf = (task: string) => (options.serial?.includes(task) ? task : null);
       this.clocks = Object.entries(options.schedules ?? {}).flatMap(([task, given]) => {
         const cron = typeof given === "string" ? given : given(this.runtime.config);
         if (cron === undefined) return [];
-        return schedule(cron, ({ date }) => enqueue(task, date.toISOString().slice(0, 16)), {
+        return schedule(cron, ({ date }) => enqueueDue(this, task, date, queueOf(task)), {
           timezone: "UTC",
           noOverlap: true,
         });
@@ -51,7 +50,7 @@ export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSche
       const { atStart = [] } = options;
       if (atStart.length === 0) return;
       this.starting = setTimeout(() => {
-        for (const task of atStart) void enqueue(task, "start");
+        for (const task of atStart) void enqueueAtStart(this, task, queueOf(task));
       }, afterStartMs);
     },
     async stopped(this: WithJobs): Promise<void> {
@@ -85,17 +84,19 @@ function taskList<S>(service: WithJobs, options: JobsOptions<S>, hold: Hold): Ta
 }
 
 /** @param queue jobs of one run one after the other */
-async function enqueueOnce(
-  service: WithJobs,
-  task: string,
-  occurrence: string,
-  queue: string | null,
-): Promise<void> {
+function enqueueDue(service: WithJobs, task: string, due: Date, queue: string | null): Promise<void> {
+  return enqueue(service, task, "select add_due_task($1, $2, $3, $4)", [task, due, attemptsMax, queue]);
+}
+
+/** Processes that start together have it done once, unless it is done before the next of them has started. */
+function enqueueAtStart(service: WithJobs, task: string, queue: string | null): Promise<void> {
+  const text = `select add_task($1, job_key := $2, job_key_mode := 'unsafe_dedupe', max_attempts := $3, queue_name := $4)`;
+  return enqueue(service, task, text, [task, `${task}:start`, attemptsMax, queue]);
+}
+
+async function enqueue(service: WithJobs, task: string, text: string, values: unknown[]): Promise<void> {
   try {
-    await service.runtime.database.pool.query(
-      `select add_task($1, job_key := $2, job_key_mode := 'unsafe_dedupe', max_attempts := $3, queue_name := $4)`,
-      [task, `${task}:${occurrence}`, attemptsMax, queue],
-    );
+    await service.runtime.database.pool.query(text, values);
   } catch (error) {
     service.runtime.log.warn({ task, err: error }, "schedule could not be enqueued");
   }

@@ -20,5 +20,7 @@ export interface GatewayRequest extends IncomingMessage {
   errorCode?: string;
   /** moleculer-web's: first what the path held, then what the action is called with. */
   $params: Record<string, unknown> & { params?: Record<string, unknown> };
+  /** moleculer-web's: the action on the node that is to be called. */
+  $endpoint?: unknown;
   $alias?: { path: string; method: string };
 }

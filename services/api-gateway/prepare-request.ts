@@ -57,7 +57,15 @@ export async function prepareRequest(
   const params = endpoint.gather({ path: request.pathParams ?? {}, query, header: request.headers, body });
   assertOwnTenantUnlessInPath(endpoint, caller, params);
   if ("fault" in read) endpoint.refuse(params, read.fault, read.alone);
+  request.$endpoint = freshEndpoint(ctx, endpoint);
   return { caller, params };
+}
+
+/** moleculer-web chose a node before all of this took its time; it may have died since. */
+function freshEndpoint({ broker }: Context, { route }: Endpoint): unknown {
+  const found = broker.findNextActionEndpoint(route.action);
+  if (found instanceof Error) throw found;
+  return found;
 }
 
 /** A foreign tenant in the path is not there (404, by the action); in query or body it is forbidden. */

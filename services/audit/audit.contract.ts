@@ -90,6 +90,7 @@ export const auditContract = {
       "Lists audit entries, newest first; `action` is exact or `user.*`, a bare `to_date` includes its day.",
     audits: "audit.list",
     access: allow("superadmin", "admin"),
+    repeatable: true,
     weight: weights.list,
     query: {
       ...ofTenant,
@@ -109,6 +110,7 @@ export const auditContract = {
       "Recomputes the hash chain of a tenant from its first entry to its head, goes on behind what is wrong, and compares it with the signed checkpoints.",
     audits: "audit.verify",
     access: allow("superadmin", "admin"),
+    repeatable: true,
     refuses: { 503: ["verification_unfinished"] },
     weight: weights.heavy,
     query: { ...ofTenant },
@@ -130,6 +132,7 @@ export const auditContract = {
       "Whole entries as they were hashed, oldest first, to be proved outside: docs/check-audit.mjs does it. Goes on by `after_seq`.",
     audits: "audit.export",
     access: allow("superadmin", "admin"),
+    repeatable: true,
     weight: weights.export,
     query: {
       ...ofTenant,
@@ -149,6 +152,7 @@ export const auditContract = {
       "The signed checkpoints of a tenant's log of the last 30 days, newest first, and the public keys that they are signed with.",
     audits: "audit.checkpoints",
     access: allow("superadmin", "admin"),
+    repeatable: true,
     weight: weights.list,
     query: {
       ...ofTenant,

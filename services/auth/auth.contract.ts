@@ -59,6 +59,7 @@ export const authContract = {
       "Who holds this token, read from the present state of session, user and tenant; 401 when nobody.",
     audits: "auth.authenticate",
     access: onlyServices("api-gateway"),
+    repeatable: true,
     // Of any length that a header may have: what is no token of ours is nobody, not a fault of the request.
     body: { token: text({ max: 16_384 }) },
     result: holder,
@@ -68,6 +69,7 @@ export const authContract = {
     audits: "auth.authenticate",
     // The bus itself, of a call that has waited: see services/shared/session-check.ts.
     access: onlyServices("bus"),
+    repeatable: true,
     body: { session_ids: listOf(text({ max: 36 }), { max: 100 }) },
     result: listOf(holder),
   },
@@ -76,6 +78,7 @@ export const authContract = {
       "Whether an account knows where this call comes from, and under which names its wishes are counted.",
     audits: "auth.recognise",
     access: onlyServices("accounts"),
+    repeatable: true,
     body: { subdomain: text(), email: text(), device_id: optional(text()) },
     result: object({ known: flag(), account: text(), origin: text(), address: text() }),
   },
@@ -83,6 +86,7 @@ export const authContract = {
     summary: "Whether this is the account's password; counts nothing, so only for whoever may not guess.",
     audits: "auth.check_password",
     access: onlyServices("accounts", "users"),
+    repeatable: true,
     body: { tenant_id: id(), user_id: id(), password: secretText({ max: 1024 }) },
     result: object({ is_right: flag() }),
   },

@@ -19,6 +19,8 @@ export const schemaSteps: Readonly<Record<string, readonly string[]>> = {
   "0018-hardening": [],
   // Tables that no archive holds.
   "0021-self-healing": [],
+  // A table that no archive holds.
+  "0023-schedule-occurrences": [],
   // Triggers alone.
   "0024-bulk-writes": [],
 };

@@ -101,6 +101,7 @@ export const tableDecisions = {
   incidents: { full: "left out", tenant: "kept", why: "What is still wrong is found again." },
   incident_steps: { full: "left out", tenant: "kept", why: "What is still wrong is found again." },
   fault_looks: { full: "left out", tenant: "kept", why: "Looking begins anew." },
+  schedule_occurrences: { full: "left out", tenant: "kept", why: "What is due is due again after a day." },
   database_logins: { full: "left out", tenant: "kept", why: "Written by provisioning at every start." },
   mikro_orm_migrations: { full: "left out", tenant: "kept", why: "The manifest names the schema." },
 } as const satisfies Record<string, TableDecision>;

@@ -29,6 +29,7 @@ export const cacheContract = {
     summary: "Sealed values of patients, as far as this node has them and one answer holds them.",
     audits: "cache.take",
     access: ofPatients,
+    repeatable: true,
     // Three lists of equal length: one value is asked for at each place.
     body: {
       tenant_ids: listOf(id(), { max: takenMax }),
@@ -54,6 +55,7 @@ export const cacheContract = {
       "What the cache holds and how it does, summed over its nodes; a tenant's administrator sees the tenant's part.",
     audits: "cache.stats",
     access: administrators,
+    repeatable: true,
     weight: weights.survey,
     result: object({ ...held, hit_rate: decimal(), evictions: count, nodes: count }, { name: "CacheStats" }),
   },

@@ -33,6 +33,7 @@ export const archiveKeysContract = {
     summary: "The key of a backup's archive, unwrapped.",
     audits: "encryption.open_archive_key",
     access: backups,
+    repeatable: true,
     body: backupId,
     result: object({ key: text(), installation: text() }),
   },

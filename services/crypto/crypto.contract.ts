@@ -41,6 +41,7 @@ export const cryptoContract = {
     summary: "How far the last rotation is, which keys there are, and what does not open.",
     audits: "encryption.status",
     access: allow("superadmin"),
+    repeatable: true,
     result: object(
       {
         key_version: count,
@@ -87,6 +88,7 @@ export const cryptoContract = {
     summary: "A tenant's usable keys, unwrapped; made when there are none, or when one is worn.",
     audits: "encryption.keys",
     access: onlyServices("patients", "webhooks"),
+    repeatable: true,
     body: { tenant_id: id(), worn_key_id: optional(nullable(id())) },
     result: object({
       keys: listOf(

@@ -13,6 +13,7 @@ export const healthContract = {
     summary: "How the service is, with counts of the caller's tenant (of all tenants for a superadmin).",
     audits: "health.report",
     access: allow("superadmin", "admin"),
+    repeatable: true,
     weight: weights.survey,
     result: object(
       {

@@ -51,6 +51,7 @@ export const messengerContract = {
     summary: "Whether the caller has a linked chat, and what it is told.",
     audits: "messenger.status",
     access: signedIn,
+    repeatable: true,
     result: statusShape,
   },
   "messenger.subscribe": {
@@ -84,6 +85,7 @@ export const messengerContract = {
     summary: "How the conversation with the messenger goes.",
     audits: "messenger.check",
     access: onlyServices("health"),
+    repeatable: true,
     result: object({ state }),
   },
 } as const satisfies Contract;

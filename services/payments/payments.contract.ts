@@ -152,6 +152,7 @@ export const paymentsContract = {
     summary: "Lists payments, the latest first.",
     audits: "payment.list",
     access: allow("superadmin", "admin"),
+    repeatable: true,
     weight: weights.list,
     query: {
       ...ofTenant,
@@ -166,6 +167,7 @@ export const paymentsContract = {
     summary: "Lists the notifications as they came, the latest first: also those that act on nothing.",
     audits: "payment.notifications",
     access: allow("superadmin"),
+    repeatable: true,
     weight: weights.list,
     query: {
       ...paging,
@@ -178,6 +180,7 @@ export const paymentsContract = {
     summary: "One payment, and the notifications that made it what it is.",
     audits: "payment.get",
     access: allow("superadmin"),
+    repeatable: true,
     weight: weights.list,
     path: { payment_id: pathId({ description: "The payment's `id` in the list.", example: 1 }) },
     result: historyShape,

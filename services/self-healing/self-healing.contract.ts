@@ -89,6 +89,7 @@ export const selfHealingContract = {
     summary: "The fixes that were met or seeded, with how often each was needed and whether it helped.",
     audits: "fix.list",
     access: operators,
+    repeatable: true,
     weight: weights.list,
     result: object({ items: listOf(fixShape), total: integer() }, { name: "Fixes" }),
   },
@@ -132,6 +133,7 @@ export const selfHealingContract = {
     summary: "How many fixes and incidents there are, and how well and fast healing works.",
     audits: "fix.stats",
     access: operators,
+    repeatable: true,
     weight: weights.survey,
     result: object(
       {
@@ -155,6 +157,7 @@ export const selfHealingContract = {
     summary: "Incidents with their evidence, what their remedy would do, and their history.",
     audits: "incident.list",
     access: operators,
+    repeatable: true,
     weight: weights.list,
     query: {
       status: optional(nullable(oneOf(incidentStatuses, { description: "Only incidents in this state" }))),

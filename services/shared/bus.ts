@@ -37,6 +37,11 @@ export interface ActionContract extends Places {
   readonly example?: Readonly<Record<string, unknown>>;
   /** Set: also answered to those whose tenant is being restored; all else is 503 to them. */
   readonly duringRestore?: true;
+  /**
+   * Set: it only reads, or a second run changes nothing more than the first. So it is called elsewhere when its node does not
+   * answer, though it may have run there; anything else is refused then. See bus-silence.ts.
+   */
+  readonly repeatable?: true;
 }
 
 export type Refusals = Readonly<Partial<Record<400 | 401 | 403 | 404 | 409 | 422 | 503, readonly string[]>>>;
@@ -164,6 +169,7 @@ export function implement<const C extends Contract>(
       access: spec.access,
       // Nothing checks by it (the broker has no validator): it is what the REPL shows.
       params: paramSummary(spec),
+      repeatable: spec.repeatable === true,
       namesTenant: "tenant_id" in { ...spec.query, ...spec.body },
       handler(this: Service, ctx: Context<Record<string, unknown>>) {
         const checked = check(ctx.params ?? {});

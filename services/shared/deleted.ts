@@ -16,6 +16,7 @@ const rowsMax = 200;
 export function deletedList<const F extends Fields>(fields: F) {
   return {
     access: allow("superadmin"),
+    repeatable: true,
     query: { tenant_id: optional(id()) },
     result: object({ items: listOf(object({ id: integer(), ...fields, deleted_at: timestamp() })) }),
   } as const;

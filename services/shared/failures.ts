@@ -5,7 +5,7 @@ import { errorCode } from "./embedded/start-error.ts";
 import { exposedFacts, ServiceError, tenantRestoring, Unavailable } from "./errors.ts";
 
 const lostDatabase =
-  /^(?:08...|57P0[1-4]|53[0-9A-Z]{3}|ECONN\w+|ENOENT|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND)$/;
+  /^(?:08...|25P03|57P0[1-4]|53[0-9A-Z]{3}|ECONN\w+|ENOENT|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND)$/;
 const statementTimeout = "57014";
 /** Raised by hold_sealing_keys: this process slept with a key in its hand that has been destroyed meanwhile. */
 const destroyedKey = "RK001";

@@ -29,6 +29,8 @@ export interface RecordsSchema extends ServiceSchema {
 export interface RecordsAction extends ActionSchema {
   name: string;
   access?: Access;
+  /** It may run twice; told to the other nodes. */
+  repeatable?: boolean;
   /** The action takes a `tenant_id` that must be the caller's own. */
   namesTenant?: boolean;
 }

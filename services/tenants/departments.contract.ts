@@ -31,6 +31,7 @@ export const departmentsContract = {
     summary: "Lists departments, page by page.",
     audits: "department.list",
     access: allow("superadmin", "admin", "head_doctor"),
+    repeatable: true,
     weight: weights.list,
     query: {
       ...ofTenant,
@@ -69,6 +70,7 @@ export const departmentsContract = {
     summary: "The departments of a tenant, for choosing one when registering.",
     audits: "department.list_public",
     access: anyone,
+    repeatable: true,
     refuses: { 404: ["not_found"] },
     query: { subdomain: text({ max: 200, trim: true, description: "The tenant's.", example: "demo" }) },
     result: listOf(object({ id: integer(), name: text() }, { name: "PublicDepartment" })),

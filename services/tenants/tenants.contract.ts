@@ -60,6 +60,7 @@ export const tenantsContract = {
     summary: "All tenants; an administrator sees only their own.",
     audits: "tenant.list",
     access: allow("superadmin", "admin"),
+    repeatable: true,
     weight: weights.list,
     result: listOf(tenantShape),
   },
@@ -76,6 +77,7 @@ export const tenantsContract = {
     summary: "One tenant.",
     audits: "tenant.get",
     access: allow("superadmin", "admin"),
+    repeatable: true,
     ...oneTenant,
   },
   "tenants.update": {
@@ -110,6 +112,7 @@ export const tenantsContract = {
     summary: "Active tenants, for choosing one when signing in or registering.",
     audits: "tenant.list_public",
     access: anyone,
+    repeatable: true,
     weight: weights.list,
     result: listOf(object({ id: integer(), name: text(), subdomain: text() }, { name: "PublicTenant" })),
   },
@@ -117,6 +120,7 @@ export const tenantsContract = {
     summary: "The active tenant of a subdomain, or null.",
     audits: "tenant.find",
     access: onlyServices("departments", "accounts", "users", "start"),
+    repeatable: true,
     body: { subdomain: text({ max: 200, trim: true }) },
     result: nullable(
       object({ id: integer(), name: text(), subdomain: text(), registration: oneOf(registrationModes) }),

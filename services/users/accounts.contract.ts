@@ -125,6 +125,7 @@ export const accountsContract = {
     summary: "Whom a mail about an account goes to; null when the account is gone.",
     audits: "user.recipient",
     access: onlyServices("mail"),
+    repeatable: true,
     body: { user_id: id() },
     result: nullable(object({ to: text(), full_name: text(), tenant_name: text() })),
   },

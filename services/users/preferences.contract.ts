@@ -30,6 +30,7 @@ export const preferencesContract = {
     summary: "The signed-in user's preferences.",
     audits: "preferences.get",
     access: signedIn,
+    repeatable: true,
     result,
   },
   "preferences.update": {

@@ -53,6 +53,7 @@ export const usersContract = {
     summary: "Lists users, page by page.",
     audits: "user.list",
     access: allow("superadmin", "admin", "head_doctor"),
+    repeatable: true,
     weight: weights.list,
     query: {
       ...ofTenant,
@@ -124,6 +125,7 @@ export const usersContract = {
     summary: "The signed-in user's own profile.",
     audits: "user.me",
     access: signedIn,
+    repeatable: true,
     result: profileShape,
   },
   "users.list_deleted": {

@@ -67,6 +67,7 @@ export const deliveriesContract = {
     summary: "The log of a webhook's deliveries of the last 90 days, page by page.",
     audits: "webhook.deliveries",
     access: administrators,
+    repeatable: true,
     weight: weights.list,
     path,
     query: {

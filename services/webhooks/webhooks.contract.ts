@@ -71,6 +71,7 @@ export const webhooksContract = {
     summary: "The tenant's webhooks, oldest first.",
     audits: "webhook.list",
     access: administrators,
+    repeatable: true,
     result: listOf(webhookShape),
   },
   "webhooks.register": {
@@ -107,6 +108,7 @@ export const webhooksContract = {
     summary: "The kinds of events a webhook can ask for, and what each says; `*` stands for all of them.",
     audits: "webhook.event_types",
     access: administrators,
+    repeatable: true,
     result: listOf(eventTypeShape),
   },
 } as const satisfies Contract;

@@ -168,6 +168,35 @@ describe("actions", () => {
       expect(routed.has(name) || called || forOperators).toBe(true);
     },
   );
+  it("may run twice only where it reads: what runs late must not undo what came after it", () => {
+    const reads = routes.filter(({ method }) => method === "GET").map(({ action }) => action);
+    const repeatable = Object.entries(contracts).flatMap(([name, contract]) =>
+      "repeatable" in contract ? [name] : [],
+    );
+    // A link is good once, and each download holds one of the places there are.
+    const once = ["backups.use_ticket", "backups.download"];
+    const inner = [
+      "accounts.recipient",
+      "auth.authenticate",
+      "auth.check_password",
+      "auth.live_sessions",
+      "auth.recognise",
+      "cache.take",
+      // Makes keys where there are none, under the tenant's lock: a second run finds them.
+      "crypto.keys",
+      "crypto.open_archive_key",
+      "mail.check",
+      "mail.delivers",
+      "messenger.check",
+      "patients.list_deleted",
+      "patients.seal_for_cache",
+      "tenants.find",
+      "tenants.list_deleted",
+      "users.list_deleted",
+    ];
+    const expected = [...new Set<string>([...reads, ...inner])].filter((name) => !once.includes(name));
+    expect(repeatable.sort()).toEqual(expected.sort());
+  });
   it("every contract of a service folder is in the gateway's table of contracts", () => {
     const declared = services.flatMap(({ path, text }) =>
       path.endsWith(".contract.ts")

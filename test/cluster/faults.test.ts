@@ -15,8 +15,6 @@ let health = { gateway: "", services: "" };
 interface Load {
   /** Resolves when so many more requests were answered. */
   answered(count: number): Promise<unknown>;
-  /** Resolves when requests failed and 200 in a row did not any more; rejects after 20 s. */
-  recovered(): Promise<unknown>;
   /** Stops it and answers how each request ended. */
   stop(): Promise<{ statuses: Map<number, number>; failedAt: number[]; longestMs: number }>;
 }
@@ -28,7 +26,6 @@ function load(): Load {
   const failedAt: number[] = [];
   let longestMs = 0;
   let total = 0;
-  let wellInARow = 0;
   const client = async (number: number) => {
     while (!ending.signal.aborted) {
       const begun = performance.now();
@@ -41,9 +38,7 @@ function load(): Load {
       longestMs = Math.max(longestMs, performance.now() - begun);
       statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
       total++;
-      wellInARow++;
       if (answer.status !== 200) {
-        wellInARow = 0;
         failedAt.push(begun);
         expectUnavailable(answer);
       }
@@ -55,7 +50,6 @@ function load(): Load {
       const enough = total + count;
       return eventually(async () => total >= enough);
     },
-    recovered: () => eventually(async () => failedAt.length > 0 && wellInARow >= 200),
     async stop() {
       ending.abort();
       await clients;
@@ -129,20 +123,19 @@ describeWithNats("faults of a cluster", () => {
     expect(statuses.get(200)).toBeGreaterThan(100);
   });
 
-  it("a services process that is killed, with another beside it: failures end with the heartbeat limit", async () => {
+  it("a services process that is killed, with another beside it: what it was doing fails, and nothing else", async () => {
     const second = await cluster.startServices();
     const running = load();
     await running.answered(200);
-    const killedAt = performance.now();
     await services.stop("SIGKILL");
     services = second;
-    await running.recovered();
+    await running.answered(200);
     const { statuses, failedAt, longestMs } = await running.stop();
     expect([...statuses.keys()].filter((status) => status !== 200 && status !== 503)).toEqual([]);
-    // Noticed after 6 s without a heartbeat, looked for every 6 s.
-    expect(Math.max(0, ...failedAt.map((at) => at - killedAt))).toBeLessThan(13_000);
-    expect(longestMs).toBeLessThan(13_000);
-    expect(statuses.get(200)).toBeGreaterThan(100);
+    // Each of the six clients had one request under way; one more each, where the news came a moment later.
+    expect(failedAt.length).toBeLessThanOrEqual(12);
+    // Far below the six seconds without a heartbeat; a busy machine takes its time.
+    expect(longestMs).toBeLessThan(5_000);
   });
 
   it("no services at all: the gateway answers 503 and serves again when one comes", async () => {

@@ -1,6 +1,7 @@
 // A stranger who has the bus's login but no key of ours, and sends again what was overheard: to the same node, to
 // another one, and to one that was started anew under the same name. Each message counts once, where it was sent.
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { headers } from "nats";
 import { type Cluster, type Gateway, signInAt, startCluster } from "../support/cluster.ts";
 import { describeWithNats } from "../support/describe-with-nats.ts";
 import { Eavesdropper, type Heard } from "../support/eavesdropper.ts";
@@ -120,6 +121,37 @@ describeWithNats("what was overheard and is sent again", () => {
     await stranger.repeat(others, 20, () => "MOL-records.REQ.services-1");
     for (let tries = 0; tries < 20; tries++)
       expect(await call("GET", "/api/users/me")).toMatchObject({ role: "admin" });
+  });
+
+  it("NATS's word that nobody listens for a node, made up, has nothing done twice and no node left out", async () => {
+    const patient = await call("POST", "/api/patients", { record_number: "R-2", full_name: "Some Body" });
+    const noResponders = { headers: headers(503, "No Responders") };
+    const lie = () => {
+      for (const name of nodes)
+        stranger.bus.publish(`MOL-records.UNHEARD.gateway-1.${name}`, new Uint8Array(), noResponders);
+    };
+    const lying = setInterval(lie, 20);
+    const path = `/api/patients/${patient.id}/records`;
+    const kept: string[] = [];
+    try {
+      for (let number = 0; number < 40; number++) {
+        const body = { kind: "note", body: `Note ${number}.` };
+        const answer = await gateway.call("POST", path, { token: admin, body });
+        // Whoever has the bus's login can keep nodes from each other, so a refusal is no surprise.
+        expect([201, 503]).toContain(answer.status);
+        if (answer.status === 201) kept.push(body.body);
+      }
+    } finally {
+      clearInterval(lying);
+    }
+    await gateway.process.printed(/Nobody listens for the node services-1/);
+    const notes = await eventually(async () => {
+      const answer = await gateway.call("GET", `${path}?limit=100`, { token: admin });
+      return answer.status === 200 && answer.body.items.map((item: { body: string }) => item.body);
+    });
+    expect(kept.length).toBeGreaterThan(0);
+    expect(notes.toSorted()).toEqual(kept.toSorted());
+    expect(gateway.process.output()).not.toMatch(/services-[12]' disconnected unexpectedly/);
   });
 
   it("what concerned a node's earlier start does not concern it after it was started anew", async () => {

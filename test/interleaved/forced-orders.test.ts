@@ -421,6 +421,46 @@ describe("clocks of several replicas", () => {
     expect(found.length).toBeGreaterThan(0);
     expect(found.length).toBeLessThanOrEqual(Math.ceil(asked / 4) + 1);
   });
+
+  const addDue = async (task: string, due: string) => {
+    const text = "select add_due_task($1, date_trunc('minute', now()) + $2::interval, 3, null) as added";
+    return (await database.pool.query<{ added: boolean }>(text, [task, due])).rows[0]?.added;
+  };
+  const finish = () => query("delete from graphile_worker._private_jobs");
+
+  it("make it no second time where the job was done long before the latest clock struck", async () => {
+    expect(await addDue("audit.late", "0 minutes")).toBe(true);
+    await finish();
+    // A clock that is 59 seconds behind comes to the same minute by and by.
+    expect(await addDue("audit.late", "59 seconds")).toBe(false);
+    await finish();
+    expect(await addDue("audit.late", "0 minutes")).toBe(false);
+    expect(await addDue("audit.late", "1 minute")).toBe(true);
+    expect(await addDue("audit.early", "0 minutes")).toBe(true);
+    await finish();
+  });
+
+  it("make one job when they strike at the same moment: the second waits for the first and adds none", async () => {
+    const added = await withHolder(scene.ownerUrl, async (holder) => {
+      await holder.query("select add_due_task('audit.both', date_trunc('minute', now()), 3, null)");
+      return holder.commitBehind(() => addDue("audit.both", "0 minutes"));
+    });
+    expect(added).toBe(false);
+  });
+
+  it("leave nothing behind for long: what is two days old goes with the next one", async () => {
+    await query(
+      "insert into schedule_occurrences values ('audit.old', date_trunc('minute', now()) - interval '3 days')",
+    );
+    await addDue("audit.old", "0 minutes");
+    const kept = await query("select from schedule_occurrences where task = 'audit.old'");
+    expect(kept).toHaveLength(1);
+    await finish();
+  });
+
+  it("a clock that is more than a day off is refused", async () => {
+    await expect(addDue("audit.far", "2 days")).rejects.toThrow(/more than a day off/);
+  });
 });
 
 describe("replicas that start together", () => {

@@ -132,6 +132,7 @@ describe("a raw connection of the application's login", () => {
       "audit_signing_keys",
       "fixes",
       "fault_looks",
+      "schedule_occurrences",
     ]) {
       await expect(raw.query(`select from ${table}`)).rejects.toMatchObject({ code: "42501" });
     }

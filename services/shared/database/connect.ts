@@ -7,6 +7,12 @@ import { BoundValuesDriver } from "./bound-values.ts";
 import { Database } from "./database.ts";
 import { lentConnections, scopeStatements } from "./scope.ts";
 
+/**
+ * A process that stands still in the middle of a change holds its rows, and all others of the tenant wait behind it. None of
+ * ours does anything between two statements that takes so long.
+ */
+const idleInTransactionMsMax = 1_500;
+
 export interface ConnectOptions {
   url: string;
   poolMax: number;
@@ -25,7 +31,7 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
   const { url, poolMax, pooled = false } = options;
   const begins = {
     statement_timeout: String(options.statementTimeoutMs),
-    idle_in_transaction_session_timeout: "30000",
+    idle_in_transaction_session_timeout: String(idleInTransactionMsMax),
   };
   const orm = await MikroORM.init({
     driver: BoundValuesDriver,

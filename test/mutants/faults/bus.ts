@@ -76,8 +76,9 @@ export const busFaults: readonly PlantedFault[] = [
   {
     says: "a schedule enqueues a job per replica",
     file: "mixins/jobs.ts",
-    text: "[task, `${task}:${occurrence}`, attemptsMax, queue],",
-    replacement: "[task, `${task}:${occurrence}:${Math.random()}`, attemptsMax, queue],",
+    text: "[task, due, attemptsMax, queue]",
+    replacement:
+      "[task, new Date(due.getTime() + Math.floor(Math.random() * 600) * 60_000), attemptsMax, queue]",
     tests: { "test/interleaved/forced-orders.test.ts": "enqueue one job per occurrence" },
   },
   {

@@ -63,6 +63,7 @@ export const refusals: Privileges = { ...limits, audit_repeats: "select, insert,
 
 /** For whoever runs jobs: graphile-worker's own statements. Its policies show a login the jobs of its services' tasks. */
 export const runJobs: Privileges = {
+  add_due_task: "execute",
   graphile_worker: "usage",
   "graphile_worker._private_jobs":
     "select, update (attempts, last_error, locked_at, locked_by, payload, run_at), delete",

@@ -1,0 +1,163 @@
+// What the crash of a process costs while requests come at a steady rate: each kind of process runs twice, and one of the
+// two is killed (SIGKILL) or stands still (SIGSTOP). `npm run test:cluster` does it to every kind and prints the table;
+// `npm test` does the first two.
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type Cluster, type Gateway, signInAt, startCluster } from "../support/cluster.ts";
+import { describeWithNats } from "../support/describe-with-nats.ts";
+import { eventually, type RunningProcess } from "../support/service.ts";
+import { SteadyLoad, type Stretch } from "../support/steady-load.ts";
+
+const kinds = {
+  accounts: "auth,tenants,users",
+  crypto: "crypto",
+  support: "audit,cache,health,mail,patients,payments,self-healing",
+  outbound: "messenger,webhooks",
+} as const;
+type Kind = keyof typeof kinds;
+type Fault = readonly [signal: "SIGKILL" | "SIGSTOP", kind: Kind | "gateway"];
+
+const isAll = process.env["CRASH_FAULTS"] === "all";
+const every: readonly (Kind | "gateway")[] = ["accounts", "crypto", "support", "outbound", "gateway"];
+const faults: readonly Fault[] = isAll
+  ? every.flatMap((kind): Fault[] => [
+      ["SIGKILL", kind],
+      ["SIGSTOP", kind],
+    ])
+  : [
+      ["SIGKILL", "accounts"],
+      ["SIGSTOP", "accounts"],
+    ];
+const perSecond = Number(process.env["CRASH_RATE"] ?? (isAll ? 200 : 100));
+const stretchMs = 2_000;
+/** CI may be busy with other tests: there it is enough that nobody waits for heartbeats. */
+const waitMsMax = isAll ? 2_000 : 5_000;
+
+let cluster: Cluster;
+let gateway: Gateway;
+let token = "";
+let patientId = 0;
+let departmentIds: number[] = [];
+const running = new Map<Kind | "gateway", RunningProcess>();
+const table: Record<string, string | number>[] = [];
+
+/** The one of the two that faults happen to; the other one is never touched. */
+async function startVictim(kind: Kind | "gateway"): Promise<void> {
+  const victim =
+    kind === "gateway"
+      ? (await cluster.startGateway()).process
+      : await cluster.startServices({ SERVICES: kinds[kind] });
+  running.set(kind, victim);
+}
+
+async function warm(load: SteadyLoad): Promise<void> {
+  await eventually(async () => {
+    const from = performance.now();
+    return (await load.stretch(from, from + 1_000)).failed === 0;
+  });
+}
+
+/** Everything that was ever noted about the patient. */
+async function notes(): Promise<string[]> {
+  const found: string[] = [];
+  for (let page = 1; ; page++) {
+    const { body } = await gateway.call("GET", `/api/patients/${patientId}/records?limit=100&page=${page}`, {
+      token,
+    });
+    found.push(...body.items.map((item: { body: string }) => item.body));
+    if (body.items.length < 100) return found;
+  }
+}
+
+function remember(fault: string, stretch: Stretch, after: Stretch): void {
+  const share = `${((100 * stretch.failed) / stretch.sent).toFixed(2)} %`;
+  const right = after.failed === 0 ? "yes" : `${after.failed} of ${after.sent} failed`;
+  table.push({
+    fault,
+    sent: stretch.sent,
+    failed: stretch.failed,
+    share,
+    "longest wait (ms)": stretch.longestMs,
+    "right afterwards": right,
+  });
+}
+
+/** At most one of a hundred failed, and none waited for long; what else there was is told. */
+function expectCheap({ sent, failed, longestMs, slowest, failures }: Stretch): void {
+  const isCheap = failed <= Math.ceil(sent / 100) && longestMs < waitMsMax;
+  expect(isCheap ? "cheap" : { sent, failed, longestMs, slowest, failures }).toBe("cheap");
+}
+
+describeWithNats("a crash under load", () => {
+  beforeAll(async () => {
+    cluster = await startCluster();
+    const names: Kind[] = isAll ? ["accounts", "crypto", "support", "outbound"] : ["accounts"];
+    const rest = Object.entries(kinds).filter(([kind]) => !isAll && kind !== "accounts");
+    await Promise.all([
+      ...names.flatMap((kind) => [startVictim(kind), cluster.startServices({ SERVICES: kinds[kind] })]),
+      ...(rest.length === 0
+        ? []
+        : [cluster.startServices({ SERVICES: rest.map(([, services]) => services).join(",") })]),
+    ]);
+    gateway = await cluster.startGateway();
+    if (isAll) await startVictim("gateway");
+    token = await signInAt(gateway, "admin");
+    await cluster.database.owner.query("update users set can_see_all_patients = true where role = 'admin'");
+    const created = await eventually(async () => {
+      const body = { record_number: "R-4711", full_name: "Some Body" };
+      const answer = await gateway.call("POST", "/api/patients", { token, body });
+      return answer.status === 201 ? answer.body : undefined;
+    });
+    patientId = created.id;
+    const departments = await gateway.call("GET", "/api/admin/departments", { token });
+    departmentIds = departments.body.items.map(({ id }: { id: number }) => id);
+  });
+  afterAll(async () => {
+    for (const { child } of running.values()) child.kill("SIGCONT");
+    await cluster?.stop();
+    if (table.length > 0) process.stdout.write(`\n${rows(table)}\n`);
+  });
+
+  describe.each(faults)("%s of one of two %s processes", (signal, kind) => {
+    it("costs next to nothing, and loses or doubles no write", async () => {
+      const load = new SteadyLoad({ url: gateway.url, token, perSecond, patientId, departmentIds });
+      try {
+        await warm(load);
+        const victim = running.get(kind);
+        const faultAt = performance.now();
+        victim?.child.kill(signal);
+        const first = await load.stretch(faultAt, faultAt + stretchMs);
+        const afterAt = Math.max(performance.now(), faultAt + stretchMs);
+        const after = await load.stretch(afterAt, afterAt + stretchMs);
+        if (signal === "SIGKILL") {
+          remember(`${signal} ${kind}`, first, after);
+          expectCheap(first);
+          // Nobody waits for a heartbeat that does not come: NATS has told.
+          if (kind !== "gateway") expect(gateway.process.output()).toMatch(/Nobody listens for the node/);
+        } else remember(`${signal} ${kind}, the first 2 s`, first, after);
+        expectCheap(after);
+      } finally {
+        if (signal === "SIGSTOP") running.get(kind)?.child.kill("SIGCONT");
+        else await startVictim(kind);
+        try {
+          await warm(load);
+        } finally {
+          await load.stop();
+        }
+      }
+      const kept = await notes();
+      const missing = load.acknowledged.filter((note) => !kept.includes(note));
+      expect({ missing, doubled: kept.length - new Set(kept).size }).toEqual({ missing: [], doubled: 0 });
+    });
+  });
+});
+
+/** Markdown, so that it can be pasted. */
+function rows(lines: Record<string, string | number>[]): string {
+  const names = Object.keys(lines[0] ?? {});
+  const line = (cells: (string | number)[]) => `| ${cells.join(" | ")} |`;
+  return [
+    line(names),
+    line(names.map(() => "---")),
+    ...lines.map((each) => line(names.map((name) => each[name] ?? ""))),
+  ].join("\n");
+}
