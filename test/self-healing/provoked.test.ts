@@ -16,11 +16,12 @@ let scene: Scene;
 let clinic: Awaited<ReturnType<typeof makeClinic>>;
 let provoked: Set<string>;
 let seen: Provoking["seen"];
+let repairTimes: Provoking["repairTimes"];
 
 beforeAll(async () => {
   scene = await openScene({ WEBHOOK_ALLOW_SUBNETS: "127.0.0.0/8", IDLE_IN_TRANSACTION_MAX_SECONDS: "3" });
   clinic = await makeClinic(scene.service, scene.token);
-  ({ provoked, seen } = await provoking(scene));
+  ({ provoked, seen, repairTimes } = await provoking(scene));
 });
 afterAll(() => scene?.stop());
 
@@ -379,6 +380,8 @@ describe("the database", () => {
 });
 
 it("every fault that is to be provoked here was, and nothing else was touched", async () => {
+  // Shown unless the tests are silent.
+  console.log(repairTimes());
   expect([...provoked].sort()).toEqual(provokedIn("provoked"));
   const fixes = await scene.fixes();
   expect(fixes.filter(({ status }) => status === "suspended")).toEqual([]);

@@ -97,6 +97,8 @@ export interface Provoking {
   provoked: Set<string>;
   /** Met, and for one with a remedy: healed, verified, and the time that it took is known. */
   seen(code: FaultCode, target: string | RegExp): Promise<Incident>;
+  /** From detected to verified, by fix, as lines: BENCHMARKS.md has them. */
+  repairTimes(): string;
 }
 
 /** Every fix with a remedy is confirmed, so that what happens is what happens by itself. */
@@ -104,6 +106,7 @@ export async function provoking(scene: Scene): Promise<Provoking> {
   await scene.service.call("POST", `${path}/seed-fixes`, { token: scene.token });
   for (const { code, remedy } of await scene.fixes()) if (remedy !== null) await scene.confirm(code);
   const provoked = new Set<string>();
+  const times = new Map<string, number>();
   async function seen(code: FaultCode, target: string | RegExp): Promise<Incident> {
     provoked.add(code);
     const known = catalogue.find((each) => each.code === code);
@@ -115,8 +118,10 @@ export async function provoking(scene: Scene): Promise<Provoking> {
     }
     expect(incident.would_do).toMatch(/^Would .+\.$/);
     expect(incident.repair_s).toBeGreaterThan(0);
+    times.set(code, Math.max(times.get(code) ?? 0, incident.repair_s ?? 0));
     expect(incident.history.map(({ step }) => step)).toEqual(["detected", "trying", "healed"]);
     return incident;
   }
-  return { provoked, seen };
+  const repairTimes = () => [...times].map(([code, seconds]) => `${code} ${seconds.toFixed(2)} s`).join("\n");
+  return { provoked, seen, repairTimes };
 }
