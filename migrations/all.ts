@@ -18,6 +18,7 @@ import { Logins } from "./0016-logins.ts";
 import { Backups } from "./0017-backups.ts";
 import { Hardening } from "./0018-hardening.ts";
 import { SelfHealing } from "./0021-self-healing.ts";
+import { Healing } from "./0022-healing.ts";
 import { ScheduleOccurrences } from "./0023-schedule-occurrences.ts";
 import { BulkWrites } from "./0024-bulk-writes.ts";
 
@@ -41,6 +42,7 @@ export const migrations = [
   { name: "0017-backups", class: Backups },
   { name: "0018-hardening", class: Hardening },
   { name: "0021-self-healing", class: SelfHealing },
+  { name: "0022-healing", class: Healing },
   { name: "0023-schedule-occurrences", class: ScheduleOccurrences },
   { name: "0024-bulk-writes", class: BulkWrites },
 ];

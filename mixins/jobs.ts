@@ -4,6 +4,8 @@
 import type { Task, TaskList } from "graphile-worker";
 import type { Service, ServiceSchema } from "moleculer";
 import { schedule, type ScheduledTask } from "node-cron";
+import { implement } from "../services/shared/bus.ts";
+import { listJobs, listJobsContract } from "../services/shared/job-list.ts";
 import type { Runtime } from "../services/shared/runtime.ts";
 import type { Config } from "../services/shared/settings/settings.ts";
 import { type Hold, jobRunnerOf } from "./job-runner.ts";
@@ -34,6 +36,7 @@ interface WithJobs extends Service {
 export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSchema> {
   // Moleculer calls these on the service, which our middleware gave its runtime.
   const mixin = {
+    actions: listing(options.tasks),
     started(this: WithJobs): void {
       if (this.ended) return;
       const runner = jobRunnerOf(this.runtime);
@@ -63,6 +66,13 @@ export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSche
     },
   };
   return mixin as Partial<ServiceSchema>;
+}
+
+/** The service's own jobs, for operators. */
+function listing(tasks: Record<string, unknown>): NonNullable<ServiceSchema["actions"]> {
+  const [service = ""] = Object.keys(tasks)[0]?.split(".") ?? [];
+  const name = `${service}.list_jobs` as const;
+  return implement({ [name]: listJobsContract }, { [name]: (call) => listJobs(call, service) });
 }
 
 function taskList<S>(service: WithJobs, options: JobsOptions<S>, hold: Hold): TaskList {

@@ -9,6 +9,7 @@ import { database } from "../../mixins/database.ts";
 import { detectors } from "../../mixins/detectors.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { implement, runtimeOf } from "../shared/bus.ts";
+import { certificateEnds, webServer } from "../shared/healing/certificate-faults.ts";
 import { jobFaults } from "../shared/healing/job-faults.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { storeOf } from "../shared/store/store-of.ts";
@@ -30,6 +31,7 @@ import { backupJobAbandoned } from "./job-faults.ts";
 import { backupFaults } from "./backup-faults.ts";
 import { backupObjectMissing, objectWithoutBackup } from "./object-faults.ts";
 import { sessionIdleInTransaction } from "../shared/healing/session-faults.ts";
+import { uploadLeftovers } from "./upload-faults.ts";
 
 interface BackupsService extends Service {
   runtime: Runtime;
@@ -79,6 +81,11 @@ const backups: ServiceSchema<object, object, object, BackupsService> = {
       backup_job_abandoned: backupJobAbandoned,
       backup_object_missing: backupObjectMissing,
       object_without_backup: objectWithoutBackup,
+      upload_leftovers: uploadLeftovers,
+      certificate_ends: certificateEnds(({ s3Endpoint, s3Authority }) => ({
+        servers: webServer(s3Endpoint),
+        files: { S3_CA_FILE: s3Authority },
+      })),
       session_idle_in_transaction: sessionIdleInTransaction,
     }),
   ],

@@ -5,7 +5,7 @@ import type { Call } from "../shared/bus.ts";
 import { Invalid } from "../shared/errors.ts";
 import type { ParamsOf, ValueOf } from "../shared/params/types.ts";
 import { ownTenant, reachOf } from "../shared/reach.ts";
-import type { cacheContract } from "./cache.contract.ts";
+import { answerCharsMax, type cacheContract, sampledMax } from "./cache.contract.ts";
 import { storeOf } from "./store-of.ts";
 
 type Contract = typeof cacheContract;
@@ -76,6 +76,10 @@ export const administer = {
   "cache.node_invalidate": async ({ runtime, params }: Call<Reached & { patient_id: number | null }>) => ({
     invalidated: storeOf(runtime).invalidate(params.tenant_id ?? undefined, params.patient_id ?? undefined),
   }),
+  "cache.node_sample": async ({ runtime, params }: Call<{ patient_id: number | null }>) =>
+    storeOf(runtime)
+      .sample(sampledMax, answerCharsMax, params.patient_id ?? undefined)
+      .map(({ tenantId, patientId, ...rest }) => ({ tenant_id: tenantId, patient_id: patientId, ...rest })),
   "cache.node_warmup": async ({ runtime, params }: Call<ParamsOf<Contract["cache.node_warmup"]>>) => {
     params.patient_ids.forEach((patientId, at) => {
       const [tenantId, stamp, sealed] = [params.tenant_ids[at], params.stamps[at], params.sealed[at]];

@@ -29,6 +29,12 @@ export interface Stats {
   evictions: number;
 }
 
+export interface PlaceOf {
+  tenantId: number;
+  patientId: number;
+  part: Part;
+}
+
 interface Entry extends CachedValue {
   tenantId: number;
   patientId: number;
@@ -80,6 +86,22 @@ export class CacheStore {
       { tenantId, patientId, stamp, sealed, bytes },
       { ttl },
     );
+  }
+
+  /** A few values from anywhere, or those of one patient; as if nobody had asked. */
+  sample(countMax: number, charsMax: number, patientId: number | undefined): (CachedValue & PlaceOf)[] {
+    const found: (CachedValue & PlaceOf)[] = [];
+    const size = this.#entries?.size ?? 0;
+    const from = patientId === undefined ? Math.floor(Math.random() * Math.max(1, size - countMax + 1)) : 0;
+    let [at, chars] = [0, 0];
+    for (const [key, entry] of this.#entries?.entries() ?? []) {
+      if (at++ < from || (patientId !== undefined && entry.patientId !== patientId)) continue;
+      if (found.length >= countMax || chars + entry.sealed.length > charsMax) break;
+      chars += entry.sealed.length;
+      const { tenantId, stamp, sealed } = entry;
+      found.push({ tenantId, patientId: entry.patientId, part: partIn(key), stamp, sealed });
+    }
+    return found;
   }
 
   /**
@@ -159,6 +181,8 @@ export class CacheStore {
     return fresh;
   }
 }
+
+const partIn = (key: string): Part => (key.endsWith("|records") ? "records" : "patient");
 
 function keyOf(tenantId: number, patientId: number, part: Part): string {
   return `${tenantId}|${patientId}|${part}`;

@@ -12,6 +12,8 @@ export const sealedCharsMax = 400_000;
 export const answerCharsMax = 900_000;
 export const warmedMax = 1_000;
 export const takenMax = 100;
+/** Of one sample. */
+export const sampledMax = 10;
 
 const count = integer();
 const parts = ["patient", "records"] as const;
@@ -103,9 +105,17 @@ export const cacheContract = {
   "cache.node_invalidate": {
     summary: "One node's part of an invalidation.",
     audits: "cache.invalidate",
-    access: ofNodes,
+    // Of the patients service when it has found one that is wrong.
+    access: onlyServices("cache", "patients"),
     body: { ...reached, patient_id: nullable(id()) },
     result: object({ invalidated: count }),
+  },
+  "cache.node_sample": {
+    summary: "A few of one node's values, or those of one patient, to be compared with the database.",
+    audits: "cache.take",
+    access: ofPatients,
+    body: { patient_id: nullable(id()) },
+    result: listOf(object({ ...place, ...value })),
   },
   "cache.node_warmup": {
     summary: "One node's part of a warm-up.",

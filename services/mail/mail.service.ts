@@ -5,6 +5,7 @@ import { database } from "../../mixins/database.ts";
 import { detectors } from "../../mixins/detectors.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { type Actions, callAs, implement } from "../shared/bus.ts";
+import { certificateEnds, mailServer } from "../shared/healing/certificate-faults.ts";
 import { jobFaults } from "../shared/healing/job-faults.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import type { Runtime } from "../shared/runtime.ts";
@@ -159,7 +160,10 @@ const mail: ServiceSchema<object, object, object, MailService> = {
       },
       concurrentMax: 4,
     }),
-    detectors("mail", jobFaults("mail")),
+    detectors("mail", {
+      ...jobFaults("mail"),
+      certificate_ends: certificateEnds(({ smtpUrl }) => ({ servers: mailServer(smtpUrl) })),
+    }),
   ],
   actions: implement(mailContract, {
     "mail.check": async (call) => ({ ok: await mailerOf(call.runtime).verify() }),

@@ -27,7 +27,8 @@ export class BotLease {
       text: `insert into messenger_bots as b (bot, leased_by, leased_until)
         values ($1, $2::uuid, now() + interval '${leaseSeconds} seconds')
         on conflict (bot) do update set leased_by = excluded.leased_by, leased_until = excluded.leased_until,
-          state = case when b.leased_by = excluded.leased_by then b.state else 'down' end
+          state = case when b.leased_by = excluded.leased_by then b.state else 'down' end,
+          down_since = case when b.leased_by = excluded.leased_by then b.down_since else coalesce(b.down_since, now()) end
         where b.leased_by = excluded.leased_by or b.leased_until is null or b.leased_until < now()
         returning bot`,
       values: [this.#bot, this.#holder],
@@ -39,7 +40,8 @@ export class BotLease {
   async say(state: "ok" | "down", username?: string): Promise<void> {
     await this.#database.write(platform, caller, {
       name: "messenger.say",
-      text: `update messenger_bots set state = $3, username = coalesce($4, username)
+      text: `update messenger_bots set state = $3, username = coalesce($4, username),
+          down_since = case when $3 = 'ok' then null else coalesce(down_since, now()) end
         where bot = $1 and leased_by = $2::uuid`,
       values: [this.#bot, this.#holder, state, username ?? null],
     });
@@ -48,7 +50,8 @@ export class BotLease {
   async release(): Promise<void> {
     await this.#database.write(platform, caller, {
       name: "messenger.release",
-      text: "update messenger_bots set leased_until = null where bot = $1 and leased_by = $2::uuid",
+      text: `update messenger_bots set leased_until = null, down_since = coalesce(down_since, now())
+        where bot = $1 and leased_by = $2::uuid`,
       values: [this.#bot, this.#holder],
     });
   }

@@ -7,8 +7,9 @@ import type { Runtime } from "../shared/runtime.ts";
 import type { Bot } from "./bot.ts";
 import type { BotAnswer } from "./bot-answer.rules.ts";
 import { BotLease, leaseSeconds } from "./bot-lease.ts";
-import { fetchUpdates, wantedUpdates } from "./fetch-updates.ts";
+import { fetchUpdates } from "./fetch-updates.ts";
 import { messengerChannel } from "./messenger-channel.ts";
+import { register } from "./registration.ts";
 
 const lookEveryMs = 2_000;
 const holdEveryMs = 3_000;
@@ -17,7 +18,6 @@ const holdMsMax = (leaseSeconds - 4) * 1_000;
 const againMsMin = 500;
 const againMsMax = 30_000;
 const checkEveryMs = 30_000;
-const webhookConnectionsMax = 10;
 
 type Failed = Extract<BotAnswer, { ok: false }>;
 
@@ -116,18 +116,7 @@ export class Conversation {
     if (me.answer === "aborted" || signal.aborted) return undefined;
     if (!me.answer.ok) return me.answer;
     const usesWebhook = config.telegramWebhook;
-    const { answer } = usesWebhook
-      ? await this.#bot.call(
-          "setWebhook",
-          {
-            url: `${config.publicUrl}/webhooks/telegram`,
-            secret_token: this.#bot.webhookSecret,
-            allowed_updates: wantedUpdates,
-            max_connections: webhookConnectionsMax,
-          },
-          { signal },
-        )
-      : await this.#bot.call("deleteWebhook", {}, { signal });
+    const { answer } = await register(this.#runtime, this.#bot, { signal });
     if (answer === "aborted") return undefined;
     if (!answer.ok) return answer;
     const well = async () => {

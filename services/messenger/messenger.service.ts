@@ -9,6 +9,7 @@ import { database } from "../../mixins/database.ts";
 import { detectors } from "../../mixins/detectors.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { implement, runtimeOf } from "../shared/bus.ts";
+import { certificateEnds, webServer } from "../shared/healing/certificate-faults.ts";
 import { jobFaults } from "../shared/healing/job-faults.ts";
 import { type Bot, botOf } from "./bot.ts";
 import { Conversation } from "./conversation.ts";
@@ -20,6 +21,8 @@ import { receiveUpdate } from "./receive-update.ts";
 import { sendReply } from "./replies.ts";
 import { subscribe } from "./subscribe.ts";
 import { linkLeftBehind } from "./link-faults.ts";
+import { registrationLost } from "./registration.ts";
+import { messengerSilent } from "./silence-faults.ts";
 import { overdueRows } from "../shared/healing/overdue-rows.ts";
 
 interface MessengerService extends Service {
@@ -44,6 +47,11 @@ const messenger: ServiceSchema<object, object, object, MessengerService> = {
     detectors("messenger", {
       ...jobFaults("messenger"),
       link_left_behind: linkLeftBehind,
+      messenger_registration_lost: registrationLost,
+      messenger_silent: messengerSilent,
+      certificate_ends: certificateEnds(({ telegramBotToken, telegramApiRoot }) => ({
+        servers: telegramBotToken === undefined ? [] : webServer(telegramApiRoot),
+      })),
       expired_rows_pile_up: overdueRows("messenger", "messenger.sweep", [
         { what: "messenger_codes", rows: "from messenger_codes where expires_at < now() - interval '1 day'" },
         {

@@ -89,7 +89,7 @@ function pageOfAll({ params }: List, all: readonly ListedRecord[]): Page<ListedR
 }
 
 /** One statement, so that the stamp is that of these very records. What is too much is measured, but not read. */
-async function loadRecords(
+export async function loadRecords(
   call: Call<unknown>,
   { tenantId, patientId }: Place,
 ): Promise<Remembered<ListedRecord[]> | undefined> {

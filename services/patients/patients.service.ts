@@ -11,6 +11,7 @@ import { detectors } from "../../mixins/detectors.ts";
 import { jobs } from "../../mixins/jobs.ts";
 import { implement } from "../shared/bus.ts";
 import { jobFaults } from "../shared/healing/job-faults.ts";
+import { cacheDiffers } from "./cache-faults.ts";
 import { updatePatient } from "./change-patient.ts";
 import { createPatient, removePatient } from "./keep-patients.ts";
 import { listPatients } from "./list-patients.ts";
@@ -33,6 +34,7 @@ const patients: ServiceSchema = {
     }),
     detectors("patients", {
       ...jobFaults("patients"),
+      cache_differs: cacheDiffers,
       purge_overdue: overdueRows("patients", "patients.purge", [
         {
           what: "patients",

@@ -71,7 +71,7 @@ export async function readRemembered<T>(
 }
 
 /** Whoever may see it. A patient that does not open whole is not remembered. */
-async function loadPatient(
+export async function loadPatient(
   call: Call<unknown>,
   { tenantId, patientId }: Place,
 ): Promise<Remembered<Patient> | undefined> {

@@ -44,7 +44,7 @@ export async function remember<T>(
 ): Promise<Remembered<T> | undefined> {
   const { door, loading } = partsOf(call.runtime);
   const taken = await door.take(call, place);
-  const opened = taken && (await openTaken<T>(call, place, taken));
+  const opened = taken && (await openRemembered<T>(call, place, taken));
   if (opened !== undefined) return opened;
   if (taken !== undefined) door.drop(call, place, taken.stamp, true);
   const key = `${place.tenantId}|${place.patientId}|${place.part}`;
@@ -93,7 +93,7 @@ async function loadAndPut<T>(
 }
 
 /** @returns undefined when the key is gone since, or the bytes are not what they should be: as good as not there */
-async function openTaken<T>(
+export async function openRemembered<T>(
   call: Call<unknown>,
   { tenantId, patientId, part }: Place,
   { stamp, sealed }: CachedValue,

@@ -17,6 +17,7 @@ import { getPayment, listNotifications } from "./list-notifications.ts";
 import { listPayments } from "./list-payments.ts";
 import { paymentsContract } from "./payments.contract.ts";
 import { sweepNotifications } from "./sweep-notifications.ts";
+import { paymentsUnverified } from "./unverified-faults.ts";
 import { walletProvider } from "./wallet-provider.ts";
 import { overdueRows } from "../shared/healing/overdue-rows.ts";
 
@@ -27,6 +28,7 @@ const payments: ServiceSchema = {
     jobs({ tasks: { "payments.sweep": sweepNotifications }, schedules: { "payments.sweep": "47 2 * * *" } }),
     detectors("payments", {
       ...jobFaults("payments"),
+      payments_unverified: paymentsUnverified,
       log_beyond_retention: overdueRows("payments", "payments.sweep", [
         {
           what: "payment_notifications",

@@ -5,6 +5,7 @@ import type { ServiceBroker } from "moleculer";
 import type { CompleterResult } from "node:readline";
 import type { ReplOptions, REPLServer } from "node:repl";
 import { backupReplCommand } from "../backup-commands.ts";
+import { healingCompletion, healingReplCommands } from "../healing-commands.ts";
 import { errorLine, shown } from "./show.ts";
 import { readTyped, wordsOf } from "./words.ts";
 
@@ -26,7 +27,9 @@ export function openShell(broker: ServiceBroker): REPLServer {
       ...options,
       preview: false,
       completer: (line: string): CompleterResult =>
-        ownCompletion(broker, line) ?? (completer as (line: string) => CompleterResult)(line),
+        ownCompletion(broker, line) ??
+        healingCompletion(line) ??
+        (completer as (line: string) => CompleterResult)(line),
       eval(line, context, file, done) {
         const words = wordsOf(line);
         if (words[0] !== "call") return options.eval?.call(this, line, context, file, done);
@@ -43,7 +46,10 @@ export function openShell(broker: ServiceBroker): REPLServer {
     return shell;
   };
   try {
-    return require("moleculer-repl")(broker, { customCommands: [backupReplCommand], delimiter: "records $" });
+    return require("moleculer-repl")(broker, {
+      customCommands: [backupReplCommand, ...healingReplCommands],
+      delimiter: "records $",
+    });
   } finally {
     repl.start = start;
   }

@@ -59,6 +59,18 @@ export const vacuumBehind = byName(
      and coalesce(greatest(last_vacuum, last_autovacuum), '-infinity') < now() - interval '1 day'`,
 );
 
+/** Of those that are not kept for superusers. New ones are refused to everybody when they are used up. */
+const connectionsMax = 0.85;
+
+export const connectionsRunOut = byName(
+  "connections",
+  `select 'server'::text as name, json_build_object('used', used, 'max', of_all) as evidence from (
+     select (select sum(numbackends) from pg_stat_database)::integer as used,
+       current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
+         - coalesce(current_setting('reserved_connections', true), '0')::integer as of_all) counted
+   where used > of_all * ${connectionsMax}`,
+);
+
 export const transactionIdsRunOut = byName(
   "database",
   `select datname::text as name, json_build_object('transactions', age(datfrozenxid), 'max', ${transactionsMax}) as evidence

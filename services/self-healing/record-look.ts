@@ -74,7 +74,7 @@ async function openIncidents(change: PlainChange, look: Look): Promise<{ id: num
   if (fix === undefined) return [];
   const opened: { id: number; tenantId: number | null }[] = [];
   for (const finding of look.findings) {
-    const id = await openIncident(change, fix.id, look.known.code, finding);
+    const id = await openIncident(change, fix.id, look, finding);
     if (id !== undefined) opened.push({ id, tenantId: finding.tenant_id });
   }
   if (opened.length === 0) return [];
@@ -102,18 +102,29 @@ async function fixFor(change: PlainChange, { known }: Look): Promise<FixState | 
   return (await read())[0];
 }
 
-/** @returns the id of a new one; undefined for one that is known */
-async function openIncident(change: PlainChange, fixId: number, code: string, finding: ServiceFinding) {
+/**
+ * What was mended while the look was under way was found before: it is not opened again for that.
+ * @returns the id of a new one; undefined for one that is known
+ */
+async function openIncident(
+  change: PlainChange,
+  fixId: number,
+  { known, startedAt }: Look,
+  finding: ServiceFinding,
+) {
+  const { code } = known;
   const { target, tenant_id: tenantId, service, would_do: wouldDo } = finding;
   const [row] = await change.execute<{ id: string; is_new: boolean }>(
     `insert into incidents (fix_id, tenant_id, code, service, target, evidence, would_do, next_try_at)
      select $1, (select id from tenants where id = $2), $3, $4, $5, $6, $7, greatest(now(),
        (select max(ended_at) + interval '${cooldownSeconds} seconds' from incidents
         where code = $3 and target = $5 and status in ('healed', 'failed')))
+     where not exists (select from incidents where code = $3 and target = $5 and status <> 'dismissed'
+       and ended_at > now() - make_interval(secs => $8))
      on conflict (code, target) where ended_at is null do update
        set last_seen_at = now(), evidence = excluded.evidence, would_do = excluded.would_do
      returning id, (xmax = 0) as is_new`,
-    [fixId, tenantId, code, service, target, evidenceOf(finding), wouldDo],
+    [fixId, tenantId, code, service, target, evidenceOf(finding), wouldDo, secondsSince(startedAt)],
   );
   if (row === undefined || !row.is_new) return undefined;
   const id = Number(row.id);
@@ -124,6 +135,8 @@ async function openIncident(change: PlainChange, fixId: number, code: string, fi
   );
   return id;
 }
+
+const secondsSince = (at: number) => (performance.now() - at) / 1000;
 
 function evidenceOf({ evidence }: ServiceFinding): string {
   const text = JSON.stringify(evidence);

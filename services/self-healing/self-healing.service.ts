@@ -22,9 +22,22 @@ import { lookForFaults } from "./look.ts";
 import { seedFixes } from "./seed-fixes.ts";
 import { selfHealingContract } from "./self-healing.contract.ts";
 import { sweepIncidents } from "./sweep.ts";
-import { invalidIndex, statisticsStale, transactionIdsRunOut, vacuumBehind } from "./database-faults.ts";
+import {
+  connectionsRunOut,
+  invalidIndex,
+  statisticsStale,
+  transactionIdsRunOut,
+  vacuumBehind,
+} from "./database-faults.ts";
+import {
+  busServer,
+  certificateEnds,
+  databaseServer,
+  webServer,
+} from "../shared/healing/certificate-faults.ts";
 import { sessionIdleInTransaction } from "../shared/healing/session-faults.ts";
 import { clocksApart, diskFilling, nodeSilent, nodesOfTwoVersions } from "./node-faults.ts";
+import { tenancyWallDown } from "./wall-faults.ts";
 
 interface SelfHealingService extends Service {
   runtime: Runtime;
@@ -65,6 +78,11 @@ const selfHealing: ServiceSchema<object, object, object, SelfHealingService> = {
       statistics_stale: statisticsStale,
       vacuum_behind: vacuumBehind,
       transaction_ids_run_out: transactionIdsRunOut,
+      connections_run_out: connectionsRunOut,
+      tenancy_wall_down: tenancyWallDown,
+      certificate_ends: certificateEnds(({ publicUrl, natsUrl }, databaseUrl) => ({
+        servers: [...webServer(publicUrl), ...busServer(natsUrl), ...databaseServer(databaseUrl)],
+      })),
       disk_filling: diskFilling,
       clocks_apart: clocksApart,
       nodes_of_two_versions: nodesOfTwoVersions,

@@ -6,7 +6,7 @@ import { eventKinds } from "../shared/event-kinds.ts";
 import { namedPayload } from "../shared/event-payloads.ts";
 import { emptyIsNull, nullable, optional } from "../shared/params/modifiers.ts";
 import { anyOf, object, timestamp } from "../shared/params/results.ts";
-import { dateOrTime, flag, integer, oneOf, pathId, text } from "../shared/params/rules.ts";
+import { dateOrTime, flag, id, integer, listOf, oneOf, pathId, text } from "../shared/params/rules.ts";
 import type { Rule, ValueOf } from "../shared/params/types.ts";
 import { pageOf, paging, sorting } from "../shared/wire.ts";
 
@@ -52,6 +52,18 @@ export type TestResult = ValueOf<typeof testShape>;
 
 const administrators = allow("superadmin", "admin");
 const path = { webhook_id: pathId({ description: "The webhook's id.", example: 1 }) };
+
+const waitingShape = object({
+  target_id: integer(),
+  tenant_id: integer(),
+  channel: text(),
+  active: flag(),
+  pending: integer(),
+  tries: integer({ description: "Of the delivery that was tried most often" }),
+  due_at: timestamp(),
+  sending: flag(),
+});
+export type WaitingTarget = ValueOf<typeof waitingShape>;
 
 export const deliveriesContract = {
   "webhooks.test": {
@@ -102,6 +114,13 @@ export const deliveriesContract = {
     example: { since: "2026-01-31T12:00:00Z" },
     body: { since: dateOrTime() },
     result: object({ webhook_id: integer(), since: timestamp() }, { name: "Recovery" }),
+  },
+  "webhooks.waiting_deliveries": {
+    summary: "Webhooks and chats to which something is on its way (operators, from the REPL).",
+    audits: "webhook.deliveries",
+    access: allow("superadmin"),
+    query: { tenant_id: optional(id()) },
+    result: object({ items: listOf(waitingShape) }),
   },
 } as const satisfies Contract;
 

@@ -29,6 +29,7 @@ import { webhooksContract } from "./webhooks.contract.ts";
 import { deliveryStuck, outboxLagging, webhookFailing } from "./delivery-faults.ts";
 import { overdueRows } from "../shared/healing/overdue-rows.ts";
 import { sessionIdleInTransaction } from "../shared/healing/session-faults.ts";
+import { waitingDeliveries } from "./waiting-deliveries.ts";
 
 interface WebhooksService extends Service {
   worker?: DeliveryWorker<OpenEndpoint>;
@@ -72,6 +73,7 @@ const webhooks: ServiceSchema<object, object, object, WebhooksService> = {
       "webhooks.event_types": listEventTypes,
       "webhooks.test": testWebhook,
       "webhooks.deliveries": listDeliveries,
+      "webhooks.waiting_deliveries": waitingDeliveries,
       "webhooks.resend": resendDelivery,
       "webhooks.recover": recoverDeliveries,
       "webhooks.post_checkpoint": postCheckpoint,

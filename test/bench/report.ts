@@ -6,7 +6,7 @@ export interface Verdict {
   measured: number;
   sense: "at least" | "at most";
   bound: number;
-  unit: "×" | "MB" | "s";
+  unit: "×" | "MB" | "s" | "%";
 }
 
 const verdicts: Verdict[] = [];

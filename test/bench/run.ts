@@ -6,6 +6,7 @@ import { list, me } from "./parts/against-bare.ts";
 import { backups } from "./parts/backups.ts";
 import { cache } from "./parts/cache.ts";
 import { hundred, million } from "./parts/growth.ts";
+import { healing } from "./parts/healing.ts";
 import { latency } from "./parts/latency.ts";
 import { memory } from "./parts/memory.ts";
 import { patients } from "./parts/patients.ts";
@@ -36,6 +37,7 @@ const parts: Record<string, (stage: Stage) => Promise<void>> = {
   "rotation-pace": rotationPace,
   webhooks,
   backups,
+  healing,
   hundred,
   million,
 };

@@ -93,6 +93,54 @@ describeWithTerminal("at the prompt", () => {
     expect(denied.status).toBe(200);
   });
 
+  it("shows how the service is, and confirms a fix under the name of the account", async () => {
+    const superadmin = await service.signIn("superadmin");
+    const { rows } = await service.database.owner.query(
+      `update user_counts set users = users + 3 where (tenant_id, role, is_active) in
+         (select tenant_id, role, is_active from user_counts limit 1) returning tenant_id`,
+    );
+    await service.call("POST", "/api/admin/self-healing/look", { token: superadmin });
+    await service.database.owner.query(
+      "select graphile_worker.add_job('users.purge', run_at := now() + interval '1 day', job_key := 'later')",
+    );
+    const terminal = await openRepl();
+    terminal.type("health\r");
+    await terminal.shows(/open_incidents +1/);
+    terminal.type("fixes\r");
+    await terminal.shows(/user_counts_differ +proposed +low +1 +0 +0/);
+    // TAB offers codes and statuses.
+    terminal.type("incidents --status o\t");
+    await terminal.shows(/incidents --status open /);
+    terminal.type("\r");
+    await terminal.shows(new RegExp(`user_counts_differ +open +tenant:${rows[0].tenant_id} `));
+    terminal.type("confirm department_head_gone\r");
+    await terminal.shows(
+      /department_head_gone was not met yet: `call self-healing\.seed` proposes every fix\./,
+    );
+    terminal.type("confirm nonsense\r");
+    await terminal.shows(/There is no fix nonsense: `fixes` lists them\./);
+    terminal.type("confirm user_c\t");
+    await terminal.shows(/confirm user_counts_differ /);
+    terminal.type("\r");
+    await terminal.shows(/status +confirmed/);
+    await eventually(async () => {
+      const { body } = await service.call("GET", "/api/admin/self-healing/stats", { token: superadmin });
+      return body.healed === 1;
+    });
+    terminal.type("incidents --code user_counts_differ --json\r");
+    await terminal.shows(/"step": "healed"/);
+    terminal.type("jobs --state waiting\r");
+    await terminal.shows(/users\.purge +waiting +0 +20/);
+    terminal.type("jobs --state none\r");
+    await terminal.shows(/422 validation_error: [^\n]*state/);
+    terminal.type("deliveries\r");
+    await terminal.shows(/None\./);
+    terminal.type(ctrlD);
+    expect(await terminal.exited).toBe(0);
+    const audit = await service.call("GET", "/api/admin/audit?action=fix.confirm", { token: superadmin });
+    expect(JSON.stringify(audit.body.items[0])).toContain(userInfo().username);
+  });
+
   it("the service's end ends it, and it goes on taking others after one that left", async () => {
     const first = await openRepl();
     first.type(ctrlD);

@@ -1,5 +1,6 @@
 // What is typed at the REPL, and how answers are shown there.
 import { describe, expect, it } from "@jest/globals";
+import { healingCompletion } from "../../services/healing-commands.ts";
 import { errorLine, shown } from "../../services/repl/show.ts";
 import { readTyped, wordsOf } from "../../services/repl/words.ts";
 import { paramSummary } from "../../services/shared/params/summary.ts";
@@ -90,4 +91,21 @@ describe("answers", () => {
     );
     expect(errorLine(new Error("first\nsecond"))).toBe("first");
   });
+});
+
+describe("TAB behind a command", () => {
+  it.each<[string, string[] | undefined]>([
+    ["call x", undefined],
+    ["health ", ["--json "]],
+    ["incidents ", ["--status ", "--code ", "--json "]],
+    ["incidents --status ", ["open ", "healing ", "healed ", "failed ", "ended ", "dismissed "]],
+    ["incidents --status open --j", ["--json "]],
+    ["fixes --status p", ["proposed "]],
+    ["confirm backup_o", ["backup_overdue ", "backup_object_missing "]],
+    // What has no remedy cannot be confirmed.
+    ["confirm certificate", []],
+    ["confirm backup_overdue ", ["--json "]],
+    ["jobs --state fail", ["failing ", "failed "]],
+    ["deliveries --tenant ", []],
+  ])("%s", (line, offered) => expect(healingCompletion(line)?.[0]).toEqual(offered));
 });

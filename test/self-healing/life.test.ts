@@ -188,6 +188,28 @@ describe("the guards", () => {
     await scene.met(code, `tenant:${tenantId}`, "healed");
   });
 
+  it("what was found before it was mended, while one look ran, is not opened again", async () => {
+    const { id: tenantId } = await clinic();
+    const { id } = await scene.fixOf(code);
+    // As if its remedy had ended after the look began.
+    const [made] = await scene.sql<{ id: string }>(
+      `insert into incidents (fix_id, tenant_id, code, service, target, evidence, status, tries, ended_at)
+       values ($1, $2, $3, 'users', $4, '{}', 'healed', 1, now() + interval '1 hour') returning id`,
+      [id, tenantId, code, `tenant:${tenantId}`],
+    );
+    await miscount(scene, tenantId);
+    expect(await scene.look()).toMatchObject({ found: 1, opened: 0 });
+    await scene.sql(
+      "update incidents set ended_at = now(), detected_at = now() - interval '1 minute' where id = $1",
+      [made?.id],
+    );
+    expect(await scene.look()).toMatchObject({ found: 1, opened: 1 });
+    await scene.sql("update incidents set next_try_at = now() where target = $1 and ended_at is null", [
+      `tenant:${tenantId}`,
+    ]);
+    await scene.met(code, `tenant:${tenantId}`, "healed");
+  });
+
   it("a fault that goes away by itself ends its incident, and nothing is done", async () => {
     const { id: tenantId } = await clinic();
     const { id } = await scene.fixOf(code);

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { type Cluster, type Gateway, signInAt, startCluster } from "../support/cluster.ts";
 import { describeWithNats } from "../support/describe-with-nats.ts";
 import { eventually } from "../support/service.ts";
+import { provokedIn } from "./provoked-in.ts";
 import type { Incident } from "./scene.ts";
 
 /** Runs in the node before its program. */
@@ -45,7 +46,7 @@ describeWithNats("nodes", () => {
     expect([status, body.found, body.silent]).toEqual([200, 0, []]);
   });
 
-  it.each([
+  const cases: [string, string, Record<string, string>, object][] = [
     [
       "clocks_apart",
       "const now = Date.now; Date.now = () => now() + 12000;",
@@ -73,7 +74,13 @@ describeWithNats("nodes", () => {
       {},
       { service: "api-gateway", tries: 2 },
     ],
-  ])("%s is told, and ends with the node", async (code, program, settings, evidence) => {
+  ];
+
+  it("every fault of nodes is provoked here", () => {
+    expect(cases.map(([code]) => code).sort()).toEqual(provokedIn("nodes"));
+  });
+
+  it.each(cases)("%s is told, and ends with the node", async (code, program, settings, evidence) => {
     const node = code.replaceAll("_", "-");
     const wrong = await cluster.startGateway({
       NODE_ID: node,

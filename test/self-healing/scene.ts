@@ -1,4 +1,6 @@
 // Self-healing for tests: what is broken is broken in the database as its owner, the rest goes over HTTP.
+import { expect } from "@jest/globals";
+import { catalogue, type FaultCode } from "../../services/shared/healing/catalogue.ts";
 import { startService, eventually, type TestService } from "../support/service.ts";
 
 export interface Fix {
@@ -89,4 +91,37 @@ export async function miscount({ sql }: Scene, tenantId: number, by = 3): Promis
        (select tenant_id, role, is_active from user_counts where tenant_id = $1 limit 1)`,
     [tenantId, by],
   );
+}
+
+export interface Provoking {
+  provoked: Set<string>;
+  /** Met, and for one with a remedy: healed, verified, and the time that it took is known. */
+  seen(code: FaultCode, target: string | RegExp): Promise<Incident>;
+  /** From detected to verified, by fix, as lines: BENCHMARKS.md has them. */
+  repairTimes(): string;
+}
+
+/** Every fix with a remedy is confirmed, so that what happens is what happens by itself. */
+export async function provoking(scene: Scene): Promise<Provoking> {
+  await scene.service.call("POST", `${path}/seed-fixes`, { token: scene.token });
+  for (const { code, remedy } of await scene.fixes()) if (remedy !== null) await scene.confirm(code);
+  const provoked = new Set<string>();
+  const times = new Map<string, number>();
+  async function seen(code: FaultCode, target: string | RegExp): Promise<Incident> {
+    provoked.add(code);
+    const known = catalogue.find((each) => each.code === code);
+    const incident = await scene.met(code, target, known?.remedy === null ? "open" : "healed");
+    expect(Object.keys(incident.evidence).length).toBeGreaterThan(0);
+    if (known?.remedy === null) {
+      expect(incident).toMatchObject({ tries: 0, would_do: null, repair_s: null });
+      return incident;
+    }
+    expect(incident.would_do).toMatch(/^Would .+\.$/);
+    expect(incident.repair_s).toBeGreaterThan(0);
+    times.set(code, Math.max(times.get(code) ?? 0, incident.repair_s ?? 0));
+    expect(incident.history.map(({ step }) => step)).toEqual(["detected", "trying", "healed"]);
+    return incident;
+  }
+  const repairTimes = () => [...times].map(([code, seconds]) => `${code} ${seconds.toFixed(2)} s`).join("\n");
+  return { provoked, seen, repairTimes };
 }

@@ -77,6 +77,13 @@ export async function startBotApi(): Promise<BotApi> {
     if (answer !== undefined) return reply(response, answer);
     if (method === "getMe") return reply(response, ok({ id: 4711, is_bot: true, username: "records_bot" }));
     if (method === "getUpdates") return getUpdates(response, params);
+    if (method === "getWebhookInfo") {
+      const { url = "", allowed_updates } = api.webhook ?? {};
+      return reply(
+        response,
+        ok({ url, has_custom_certificate: false, pending_update_count: updates.length, allowed_updates }),
+      );
+    }
     if (method === "setWebhook") api.webhook = params;
     if (method === "deleteWebhook") api.webhook = undefined;
     if (method === "sendMessage") {

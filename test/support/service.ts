@@ -6,6 +6,8 @@ import { join } from "node:path";
 import pg from "pg";
 import { refusalFaults, routeOf } from "./refusals.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../services/shared/embedded/postgres.ts";
+import type { FaultCode } from "../../services/shared/healing/catalogue.ts";
+import type { HealingWatch } from "./healing-watch.ts";
 import { type DatabaseFolder, makeDatabaseFolder } from "./folders.ts";
 import { copyTemplate } from "./template.ts";
 
@@ -262,6 +264,8 @@ export interface TestService {
   /** @returns a fresh access token */
   signIn(who: keyof typeof people): Promise<string>;
   signInAs(email: string, subdomain: string, password?: string): Promise<string>;
+  /** What the test breaks itself, where all fixes are confirmed beside it (healing-watch.ts). */
+  provokes(...codes: FaultCode[]): void;
   stop(): Promise<void>;
 }
 
@@ -299,6 +303,7 @@ export async function startService(
     if (answer.status !== 200) throw new Error(`sign-in of ${email} answered ${answer.status}`);
     return answer.body.access_token;
   };
+  const watch = await watched(database, all);
   return {
     url,
     database,
@@ -306,15 +311,28 @@ export async function startService(
     settings: all,
     call,
     signInAs,
+    provokes: (...codes) => watch?.provokes(...codes),
     signIn: (who) => {
       const [email, subdomain] = people[who];
       return signInAs(email, subdomain);
     },
     async stop() {
-      await running.stop();
-      await database.stop();
+      try {
+        await watch?.end();
+      } finally {
+        await running.stop();
+        await database.stop();
+      }
     },
   };
+}
+
+async function watched(
+  { url }: TestDatabase,
+  { SERVICES: some }: Record<string, string>,
+): Promise<HealingWatch | undefined> {
+  if (process.env["RECORDS_TEST_HEALING"] !== "1" || some !== undefined) return undefined;
+  return (await import("./healing-watch.ts")).watchHealing(url);
 }
 
 export async function addressOf(running: RunningProcess): Promise<string> {

@@ -10,17 +10,38 @@ const nobody = { tenantId: 0 };
 
 export async function assertTenancyWall(database: Database): Promise<void> {
   await assertPlainLogin(database);
-  const unforced = await namesOf(database, unforcedTables);
-  if (unforced !== "") throw new StartError(`Row-level security is not forced on ${unforced}.`);
-  const altered = await namesOf(database, alteredPolicies);
-  if (altered !== "")
-    throw new StartError(`The policy that shows one tenant's rows is not as it was on ${altered}.`);
-  const views = await namesOf(database, ownersViews);
-  if (views !== "") throw new StartError(`Row-level security does not reach through ${views}.`);
-  const gullible = await namesOf(database, gullibleFunctions);
-  if (gullible !== "")
-    throw new StartError(`A caller's temporary tables could be taken for ours by ${gullible}.`);
+  const [fault] = await wallFaults(database);
+  if (fault !== undefined) throw new StartError(sentences[fault.part](fault.names));
   await assertForeignRowInvisible(database);
+}
+
+const sentences = {
+  unforced: (names: string) => `Row-level security is not forced on ${names}.`,
+  altered: (names: string) => `The policy that shows one tenant's rows is not as it was on ${names}.`,
+  views: (names: string) => `Row-level security does not reach through ${names}.`,
+  gullible: (names: string) => `A caller's temporary tables could be taken for ours by ${names}.`,
+};
+
+export interface WallFault {
+  part: keyof typeof sentences;
+  /** Of tables, views or functions. */
+  names: string;
+}
+
+/** What of the database's own wall does not stand, whatever the login. */
+export async function wallFaults(database: Database): Promise<WallFault[]> {
+  const looked: readonly [WallFault["part"], string][] = [
+    ["unforced", unforcedTables],
+    ["altered", alteredPolicies],
+    ["views", ownersViews],
+    ["gullible", gullibleFunctions],
+  ];
+  const faults: WallFault[] = [];
+  for (const [part, text] of looked) {
+    const names = await namesOf(database, text);
+    if (names !== "") faults.push({ part, names });
+  }
+  return faults;
 }
 
 async function assertPlainLogin(database: Database): Promise<void> {

@@ -56,6 +56,16 @@ export const faultsOfBackups = {
     risk: "medium",
     everyMinutes: 60,
   },
+  upload_leftovers: {
+    at: ["backups"],
+    title: "Leftovers of uploads in the store",
+    problem:
+      "Uploads to the store have stood still for two hours: the sweep, which ends them after 45 minutes, does not run.",
+    remedy: "Ends those uploads.",
+    never: "Ends one that has moved within two hours, or touches an object that is whole.",
+    risk: "low",
+    everyMinutes: 30,
+  },
   freeze_left_behind: {
     at: ["backups"],
     title: "The mark of a restore that no longer runs",

@@ -52,6 +52,16 @@ export const faultsOfRows = {
     everyMinutes: 60,
     settlesWithinS: 90,
   },
+  cache_differs: {
+    at: ["patients"],
+    title: "A cache that disagrees with the database",
+    problem:
+      "Of ten values of each node that are looked at, one says another thing than the database, though the patient's stamp says that nothing has changed.",
+    remedy: "Drops what every node remembers of that patient. The next reader reads the database.",
+    never: "Changes a patient, or drops a value that is merely outdated: no reader is told one.",
+    risk: "low",
+    everyMinutes: 10,
+  },
   audit_chain_broken: {
     at: ["audit"],
     title: "An audit log that is not whole",

@@ -43,6 +43,38 @@ export const faultsOfServers = {
     risk: "high",
     everyMinutes: 10,
   },
+  connections_run_out: {
+    at: ["self-healing"],
+    title: "Connections of the database that run out",
+    problem:
+      "More than 85 % of the connections that PostgreSQL allows are open. When all are, whoever asks for one is refused.",
+    remedy: null,
+    never:
+      "Ends anybody's connection. Lower DATABASE_POOL_MAX, raise max_connections, or put a pooler before it.",
+    risk: "high",
+    everyMinutes: 5,
+  },
+  tenancy_wall_down: {
+    at: ["self-healing"],
+    title: "A wall between tenants that does not stand",
+    problem:
+      "A table with tenants' rows is without forced row-level security, or its policy, a view or a function was changed since the processes started, which refuse to start so.",
+    remedy: null,
+    never: "Changes a table or a policy: that takes the owner's rights, and somebody has used them.",
+    risk: "high",
+    everyMinutes: 10,
+  },
+  certificate_ends: {
+    at: ["backups", "mail", "messenger", "self-healing"],
+    title: "A certificate that ends soon",
+    problem:
+      "A certificate ends in less than 14 days (a short-lived one in less than a fifth of its life): of PUBLIC_URL, NATS_URL, the database, the mail server, the S3 server or its S3_CA_FILE, or the messenger.",
+    remedy: null,
+    never:
+      "Renews or trusts a certificate. A server that cannot be reached is not taken for one whose certificate ends.",
+    risk: "high",
+    everyMinutes: 60,
+  },
   disk_filling: {
     at: ["self-healing"],
     title: "A disk that fills up",

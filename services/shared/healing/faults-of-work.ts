@@ -45,6 +45,16 @@ export const faultsOfWork = {
     risk: "medium",
     everyMinutes: 1,
   },
+  jobs_failing: {
+    at: runJobs,
+    title: "Jobs that fail again and again",
+    problem:
+      "Jobs of a kind have failed five times and more, and are still tried again: mails while the mail server is away, for example.",
+    remedy: null,
+    never: "Ends such a job. The queue tries it again by itself; why it fails stands in the log.",
+    risk: "medium",
+    everyMinutes: 1,
+  },
   delivery_stuck: {
     at: ["webhooks"],
     title: "A delivery stuck in sending",
@@ -84,6 +94,37 @@ export const faultsOfWork = {
     remedy: "Ends the link, cancels what is on its way to it, and tells the chat.",
     never: "Unlinks a chat whose user is active.",
     risk: "low",
+    everyMinutes: 10,
+  },
+  messenger_registration_lost: {
+    at: ["messenger"],
+    title: "An endpoint of the messenger that lost its registration",
+    problem:
+      "Updates are to be posted to us (TELEGRAM_WEBHOOK), and the messenger posts them nowhere, elsewhere, or not all of them.",
+    remedy: "Registers the endpoint again, with its secret.",
+    never: "Acts while the messenger is not spoken with: then there is no saying what is registered.",
+    risk: "low",
+    everyMinutes: 5,
+  },
+  messenger_silent: {
+    at: ["messenger"],
+    title: "A messenger that is not reached",
+    problem:
+      "For ten minutes nobody could speak with the messenger: its token is not good, somebody else asks for its updates, or the way is shut.",
+    remedy: null,
+    never: "Changes the bot's token. Messages wait, and are sent when it is reached again.",
+    risk: "medium",
+    everyMinutes: 5,
+  },
+  payments_unverified: {
+    at: ["payments"],
+    title: "Notifications of payments that nobody can verify",
+    problem:
+      "For an hour only notifications with a wrong signature came from a provider, whose signatures were right within the last week: its secret was changed there and not here.",
+    remedy: null,
+    never:
+      "Acts on a notification that is not verified. The provider sends those again that it was not answered.",
+    risk: "high",
     everyMinutes: 10,
   },
   session_idle_in_transaction: {

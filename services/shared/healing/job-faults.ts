@@ -67,6 +67,31 @@ export const jobGaveUp = (service: string): Remedy => ({
   },
 });
 
+/** With the queue's waits the fifth try comes after some four minutes. */
+const failedTries = 5;
+
+const jobsFailing = (service: string): Detector => ({
+  async find(site, { target }) {
+    const one = target === undefined ? null : (textIn("task", target) ?? "");
+    const { rows } = await site.db.pool.query<{ task: string; jobs: number; tries: number; seconds: number }>(
+      `select t.identifier as task, count(*)::integer as jobs, max(j.attempts)::integer as tries,
+         extract(epoch from now() - min(j.created_at))::integer as seconds
+       from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+       where starts_with(t.identifier, $1) and j.attempts >= ${failedTries} and j.attempts < j.max_attempts
+         and j.last_error is not null and ($2::text is null or t.identifier = $2)
+       group by t.identifier order by t.identifier limit ${foundMax}`,
+      [`${service}.`, one],
+    );
+    return {
+      found: rows.map(({ task, jobs, tries, seconds }) => ({
+        target: `task:${task}`,
+        tenantId: null,
+        evidence: { task, jobs, tries, oldest_seconds: seconds },
+      })),
+    };
+  },
+});
+
 /** A worker takes what is due within seconds; with all of them busy it may be minutes. */
 const waitingMinutes = 15;
 
@@ -94,6 +119,7 @@ const jobsWaiting = (service: string): Detector => ({
 /** What every service with durable jobs looks for. */
 export const jobFaults = (service: string) => ({
   jobs_waiting: jobsWaiting(service),
+  jobs_failing: jobsFailing(service),
   job_worker_gone: jobWorkerGone(service),
   job_gave_up: jobGaveUp(service),
 });

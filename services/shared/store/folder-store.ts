@@ -88,18 +88,26 @@ export class FolderStore implements Store {
     return { bytesStay: false, lockedUntil: undefined };
   }
 
+  async countLeftovers(ageMs: number): Promise<number> {
+    return (await this.#leftovers(ageMs)).length;
+  }
+
   async removeLeftovers(ageMs: number): Promise<number> {
+    const paths = await this.#leftovers(ageMs);
+    for (const path of paths) await rm(path, { force: true });
+    return paths.length;
+  }
+
+  async #leftovers(ageMs: number): Promise<string[]> {
     const folder = join(this.#root, unfinished);
-    let removed = 0;
+    const paths: string[] = [];
     for (const { name } of await entriesOf(folder)) {
       const path = join(folder, name);
       const found = await stat(path).catch(() => undefined);
       // A put that is under way writes; only one that stands still is a leftover.
-      if (found === undefined || Date.now() - found.mtimeMs <= ageMs) continue;
-      await rm(path, { force: true });
-      removed++;
+      if (found !== undefined && Date.now() - found.mtimeMs > ageMs) paths.push(path);
     }
-    return removed;
+    return paths;
   }
 
   async probe(): Promise<void> {

@@ -6,10 +6,25 @@ import { abortUpload, unlessAbsent } from "./s3-objects.ts";
 /** Of a thousand uploads each; what is left then is found by the next round. */
 const pagesMax = 100;
 
-/** @param ageMs a large upload may take longer than this: its newest part says whether somebody still writes */
-export async function abortLeftovers(connection: S3Connection, ageMs: number): Promise<number> {
+export function abortLeftovers(connection: S3Connection, ageMs: number): Promise<number> {
+  return eachLeftover(
+    connection,
+    ageMs,
+    async (key, id) => (await unlessAbsent(abortUpload(connection, key, id).then(() => true))) === true,
+  );
+}
+
+/**
+ * @param ageMs a large upload may take longer than this: its newest part says whether somebody still writes
+ * @param take one that stands still; @returns whether it counts
+ */
+export async function eachLeftover(
+  connection: S3Connection,
+  ageMs: number,
+  take: (key: string, uploadId: string) => Promise<boolean>,
+): Promise<number> {
   const { bucket } = connection;
-  let ended = 0;
+  let counted = 0;
   let marker = "";
   for (let page = 0; page < pagesMax; page++) {
     const beginning = connection.nameOf("");
@@ -17,18 +32,17 @@ export async function abortLeftovers(connection: S3Connection, ageMs: number): P
     const found = await unlessAbsent(
       connection.ask((client) => client.listIncompleteUploadsQuery(bucket, beginning, marker, "", "")),
     );
-    if (found === undefined) return ended;
+    if (found === undefined) return counted;
     for (const { key, uploadId, initiated } of found.uploads) {
       if (!isOlder(initiated, ageMs)) continue;
       const parts = await unlessAbsent(connection.ask((client) => client.partsOf(bucket, key, uploadId)));
       if (parts?.some(({ lastModified }) => lastModified && !isOlder(lastModified, ageMs))) continue;
-      const aborted = await unlessAbsent(abortUpload(connection, key, uploadId).then(() => true));
-      if (aborted === true) ended++;
+      if (await take(key, uploadId)) counted++;
     }
-    if (!found.isTruncated || found.nextKeyMarker === marker) return ended;
+    if (!found.isTruncated || found.nextKeyMarker === marker) return counted;
     marker = found.nextKeyMarker;
   }
-  return ended;
+  return counted;
 }
 
 const isOlder = (moment: Date, ageMs: number) => Date.now() - moment.getTime() > ageMs;

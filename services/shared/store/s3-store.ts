@@ -2,7 +2,7 @@
 // keeps versions a removal hides the object, and its bytes stay as an older version until the bucket's own rules end it:
 // the service needs no right to delete versions, so who steals its credentials destroys nothing.
 import type { Readable } from "node:stream";
-import { abortLeftovers } from "./s3-leftovers.ts";
+import { abortLeftovers, eachLeftover } from "./s3-leftovers.ts";
 import { S3Connection, type S3Options } from "./s3-connection.ts";
 import { deleteObject, headersOf, unlessAbsent } from "./s3-objects.ts";
 import { probe } from "./s3-probe.ts";
@@ -78,6 +78,10 @@ export class S3Store implements Store {
       bytesStay,
       lockedUntil: bytesStay && typeof until === "string" ? new Date(until) : undefined,
     };
+  }
+
+  countLeftovers(ageMs: number): Promise<number> {
+    return eachLeftover(this.#connection, ageMs, async () => true);
   }
 
   removeLeftovers(ageMs: number): Promise<number> {

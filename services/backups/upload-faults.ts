@@ -1,0 +1,19 @@
+// Uploads to the store that nobody goes on with: parts of archives that cost room and are on no list.
+import type { Remedy } from "../shared/healing/port.ts";
+import { storeOf } from "../shared/store/store-of.ts";
+
+/** The sweep ends them after three quarters of an hour, every ten minutes. */
+const ageMs = 2 * 3_600_000;
+const target = "uploads";
+
+export const uploadLeftovers: Remedy = {
+  async find({ runtime }, question) {
+    if (question.target !== undefined && question.target !== target) return { found: [] };
+    const uploads = await storeOf(runtime).countLeftovers(ageMs);
+    const evidence = { uploads, older_than_seconds: ageMs / 1000 };
+    return { found: uploads === 0 ? [] : [{ target, tenantId: null, evidence }] };
+  },
+  wouldDo: ({ evidence }) =>
+    `Would end ${String(evidence["uploads"])} uploads that have stood still for two hours.`,
+  heal: async ({ runtime }) => ({ ended: await storeOf(runtime).removeLeftovers(ageMs) }),
+};

@@ -1,0 +1,68 @@
+// The messenger's endpoint: where the bot's updates are to be posted, and with which secret. The messenger keeps that for us,
+// and loses it when somebody else who has the token says otherwise.
+import { Unavailable } from "../shared/errors.ts";
+import type { Remedy, Site } from "../shared/healing/port.ts";
+import type { Runtime } from "../shared/runtime.ts";
+import { type Bot, botOf, type Called } from "./bot.ts";
+import { wantedUpdates } from "./fetch-updates.ts";
+import { readConversation } from "./own-link.ts";
+
+const connectionsMax = 10;
+const askMsMax = 4_000;
+const target = "endpoint";
+
+const addressOf = ({ config }: Runtime) => `${config.publicUrl}/webhooks/telegram`;
+
+/** With a webhook updates are posted to it; without one they are asked for, which a webhook would hinder. */
+export function register(
+  runtime: Runtime,
+  bot: Bot,
+  limits: { signal?: AbortSignal; deadlineMs?: number },
+): Promise<Called> {
+  if (!runtime.config.telegramWebhook) return bot.call("deleteWebhook", {}, limits);
+  const params = {
+    url: addressOf(runtime),
+    secret_token: bot.webhookSecret,
+    allowed_updates: wantedUpdates,
+    max_connections: connectionsMax,
+  };
+  return bot.call("setWebhook", params, limits);
+}
+
+/** Only while a process speaks with the messenger, which has registered then. */
+async function lostAt({ runtime }: Site): Promise<Record<string, unknown> | undefined> {
+  const bot = botOf(runtime);
+  if (bot === undefined || !runtime.config.telegramWebhook) return undefined;
+  if ((await readConversation(runtime)).state !== "ok") return undefined;
+  const { answer } = await bot.call("getWebhookInfo", {}, { deadlineMs: askMsMax });
+  if (answer === "aborted" || !answer.ok)
+    throw new Unavailable("messenger_unreachable", "The messenger does not say where it posts");
+  // As the Bot API describes it: https://core.telegram.org/bots/api#webhookinfo
+  const info = (answer.result ?? {}) as Record<string, unknown>;
+  const allowed = Array.isArray(info["allowed_updates"]) ? info["allowed_updates"].map(String) : [];
+  const isAddress = info["url"] === addressOf(runtime);
+  const missing = wantedUpdates.filter((each) => !allowed.includes(each));
+  if (isAddress && missing.length === 0) return undefined;
+  return {
+    // Another address may be somebody's secret.
+    registered: isAddress ? "here" : info["url"] === "" ? "nowhere" : "elsewhere",
+    updates_missing: missing,
+    waiting: Number(info["pending_update_count"] ?? 0),
+  };
+}
+
+export const registrationLost: Remedy = {
+  async find(site, question) {
+    if (question.target !== undefined && question.target !== target) return { found: [] };
+    const evidence = await lostAt(site);
+    return { found: evidence === undefined ? [] : [{ target, tenantId: null, evidence }] };
+  },
+  wouldDo: ({ evidence }) =>
+    `Would register the endpoint again, which is registered ${String(evidence["registered"])}.`,
+  async heal({ runtime }) {
+    const bot = botOf(runtime);
+    if (bot === undefined) return { registered: false };
+    const { answer } = await register(runtime, bot, { deadlineMs: askMsMax });
+    return { registered: answer !== "aborted" && answer.ok };
+  },
+};
