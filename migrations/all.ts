@@ -19,6 +19,7 @@ import { Backups } from "./0017-backups.ts";
 import { Hardening } from "./0018-hardening.ts";
 import { SelfHealing } from "./0021-self-healing.ts";
 import { BulkWrites } from "./0024-bulk-writes.ts";
+import { Traces } from "./0027-traces.ts";
 
 export const migrations = [
   { name: "0001-foundation", class: Foundation },
@@ -41,4 +42,5 @@ export const migrations = [
   { name: "0018-hardening", class: Hardening },
   { name: "0021-self-healing", class: SelfHealing },
   { name: "0024-bulk-writes", class: BulkWrites },
+  { name: "0027-traces", class: Traces },
 ];

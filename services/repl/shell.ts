@@ -5,6 +5,7 @@ import type { ServiceBroker } from "moleculer";
 import type { CompleterResult } from "node:readline";
 import type { ReplOptions, REPLServer } from "node:repl";
 import { backupReplCommand } from "../backup-commands.ts";
+import { logLevelCommand } from "./log-level-command.ts";
 import { errorLine, shown } from "./show.ts";
 import { readTyped, wordsOf } from "./words.ts";
 
@@ -43,7 +44,10 @@ export function openShell(broker: ServiceBroker): REPLServer {
     return shell;
   };
   try {
-    return require("moleculer-repl")(broker, { customCommands: [backupReplCommand], delimiter: "records $" });
+    return require("moleculer-repl")(broker, {
+      customCommands: [backupReplCommand, logLevelCommand],
+      delimiter: "records $",
+    });
   } finally {
     repl.start = start;
   }

@@ -104,16 +104,21 @@ export class Call<P> {
   async busEach<K extends keyof Actions>(name: K, input: Input<K>, timeoutMs: number): Promise<Result<K>[]> {
     const [service = ""] = name.split(".");
     const calls = offeringNodes(this.#ctx.broker, service).map((nodeID) =>
-      this.#ctx.call<Result<K>, Input<K>>(name, input, {
-        nodeID,
-        timeout: timeoutMs,
-        // Another node's answer is no answer of this one.
-        retries: 0,
-        meta: { caller: this.caller.through(this.#service) },
-      }),
+      this.busAt(nodeID, name, input, timeoutMs),
     );
     const settled = await Promise.allSettled(calls);
     return settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  }
+
+  /** Calls an action on one node; another node's answer is no answer of this one. */
+  busAt<K extends keyof Actions>(
+    nodeID: string,
+    name: K,
+    input: Input<K>,
+    timeoutMs: number,
+  ): Promise<Result<K>> {
+    const meta = { caller: this.caller.through(this.#service) };
+    return this.#ctx.call(name, input, { nodeID, timeout: timeoutMs, retries: 0, meta });
   }
 
   /** "ok" while this node can reach the others; always so when the bus is in-process. */

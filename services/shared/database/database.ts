@@ -16,6 +16,7 @@ import {
   entryValues,
   runChange,
 } from "./change.ts";
+import { beginStatement, endStatement } from "./statement-watch.ts";
 import { type Purpose, ScopedQuery, type Scope, type Statement } from "./scope.ts";
 
 export interface DatabaseParts {
@@ -65,10 +66,13 @@ export class Database {
 
   async #run<Row>(scope: Scope, purpose: Purpose, statement: Statement): Promise<Row[]> {
     const client = await checkOut(this.#parts.pool);
+    const { text, name } = statement;
+    const begun = beginStatement(text, name);
     return new Promise<Row[]>((resolve, reject) => {
       const query = new ScopedQuery(scope, purpose, statement, (error, result) => {
         // A connection that broke must leave the pool; an error of the statement leaves it usable.
         client.release(error !== null && !("severity" in error));
+        endStatement(begun, text, name, error);
         if (error === null) resolve(result.rows);
         else reject(error);
       });
