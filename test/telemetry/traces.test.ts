@@ -84,10 +84,10 @@ describeWithCollector("a trace", () => {
   });
 
   it("says of a refusal its code, and of a fault of ours alone that it is one", async () => {
-    const answer = await service.call("GET", "/api/admin/users/99999", { token: admin });
+    const answer = await service.call("GET", "/api/patients/99999", { token: admin });
     expect(answer.status).toBe(404);
     const spans = await traceOf(idOf(answer), (found) => found.length >= 2);
-    const root = named(spans, "GET /api/admin/users/{user_id}");
+    const root = named(spans, "GET /api/patients/{patient_id}");
     expect(root?.attributes).toMatchObject({ "error.type": answer.body.code });
     expect(root?.status?.code ?? 0).toBe(0);
   });
@@ -152,7 +152,7 @@ describeWithCollector("a trace", () => {
     const created = await service.call("POST", "/api/patients", {
       token: doctor,
       headers,
-      body: { full_name: "canarypatient", notes: "canarypatient" },
+      body: { record_number: "R-canarypatient", full_name: "canarypatient", notes: "canarypatient" },
     });
     await service.call("GET", "/api/admin/users?search=canaryquery", { token: admin, headers });
     await service.call("POST", "/api/admin/users", { token: admin, headers, body: "{canarybroken" });
