@@ -9,6 +9,7 @@ import { busStarts } from "./services/shared/bus-starts.ts";
 import { readConfig } from "./services/shared/config.ts";
 import type { Config } from "./services/shared/settings/settings.ts";
 import { createLog } from "./services/shared/log.ts";
+import { levelsOf } from "./services/shared/log-levels.ts";
 import { type SignIn, seed } from "./services/seed.ts";
 import { recordsMiddleware } from "./services/shared/middleware.ts";
 import { natsLink } from "./services/shared/nats-options.ts";
@@ -44,7 +45,6 @@ export function assemble(config: Config, onFailure: (reason: string) => void): A
 function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: string) => void): BrokerOptions {
   const nats = natsLink(config);
   const watch = new NodeWatch();
-  const busLogLevel = ["error", "fatal", "silent"].includes(config.logLevel) ? config.logLevel : "warn";
   return {
     namespace: config.namespace,
     nodeID: config.nodeId,
@@ -55,7 +55,7 @@ function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: str
       options: {
         level: "warn",
         createLogger: (_level: string, bindings: object) =>
-          runtime.log.child(bindings, { level: busLogLevel }),
+          levelsOf(runtime.log).child("bus", { bindings, atLeast: "warn" }),
       },
     },
     // Parameters are checked by the contracts; see implement() in services/shared/bus.ts.

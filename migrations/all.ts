@@ -21,6 +21,7 @@ import { SelfHealing } from "./0021-self-healing.ts";
 import { Healing } from "./0022-healing.ts";
 import { ScheduleOccurrences } from "./0023-schedule-occurrences.ts";
 import { BulkWrites } from "./0024-bulk-writes.ts";
+import { Traces } from "./0027-traces.ts";
 
 export const migrations = [
   { name: "0001-foundation", class: Foundation },
@@ -45,4 +46,5 @@ export const migrations = [
   { name: "0022-healing", class: Healing },
   { name: "0023-schedule-occurrences", class: ScheduleOccurrences },
   { name: "0024-bulk-writes", class: BulkWrites },
+  { name: "0027-traces", class: Traces },
 ];

@@ -3,6 +3,7 @@
 import { EventEmitter } from "node:events";
 import { Logger, run, type Runner, type TaskList, type WorkerEvents } from "graphile-worker";
 import { patientPool } from "../services/shared/database/patient-pool.ts";
+import { levelsOf } from "../services/shared/log-levels.ts";
 import { pause } from "../services/shared/pause.ts";
 import { perRuntime } from "../services/shared/per-runtime.ts";
 import type { Runtime } from "../services/shared/runtime.ts";
@@ -20,6 +21,7 @@ export type Hold = HeldJobs["hold"];
 export class JobRunner {
   readonly #runtime: Runtime;
   readonly #held: HeldJobs;
+  readonly #logger: Logger;
   readonly #ending = new AbortController();
   #gathered: TaskList | undefined;
   readonly #runs: Promise<void>[] = [];
@@ -27,6 +29,7 @@ export class JobRunner {
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
+    this.#logger = quietLogger(runtime);
     this.#held = new HeldJobs(runtime.database.pool);
     this.#held.start();
   }
@@ -76,7 +79,7 @@ export class JobRunner {
           noHandleSignals: true,
           taskList,
           events: deafToMigrations(),
-          logger: quietLogger(this.#runtime),
+          logger: this.#logger,
         });
         await endOf(runner, signal);
         if (signal.aborted) return;
@@ -120,7 +123,8 @@ export const jobRunnerOf = perRuntime((runtime) => new JobRunner(runtime));
 
 function quietLogger(runtime: Runtime): Logger {
   // Job payloads and messages of the queue are for debugging only; failures are logged by whoever wraps the task.
+  const log = levelsOf(runtime.log).child("jobs");
   return new Logger(() => (level, message) => {
-    if (level === "error") runtime.log.debug({ mod: "jobs" }, message);
+    if (level === "error") log.debug(message);
   });
 }

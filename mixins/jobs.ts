@@ -1,11 +1,15 @@
 // Durable jobs: a change enqueues them in its own transaction, any node that has the task runs them, and a job whose
+// Durable jobs: a change enqueues them in its own transaction, any node that has the task runs them, and a job whose
 // worker died is taken up again. Schedules only enqueue, and the database takes each occurrence once (migrations/0023): so
 // one job runs, however many replicas there are, and however far apart their clocks.
+import { randomUUID } from "node:crypto";
 import type { Task, TaskList } from "graphile-worker";
 import type { Service, ServiceSchema } from "moleculer";
 import { schedule, type ScheduledTask } from "node-cron";
 import { implement } from "../services/shared/bus.ts";
 import { listJobs, listJobsContract } from "../services/shared/job-list.ts";
+import { apart } from "../services/shared/job-origin.ts";
+import { follow, within } from "../services/shared/tracing.ts";
 import type { Runtime } from "../services/shared/runtime.ts";
 import type { Config } from "../services/shared/settings/settings.ts";
 import { type Hold, jobRunnerOf } from "./job-runner.ts";
@@ -82,7 +86,8 @@ function taskList<S>(service: WithJobs, options: JobsOptions<S>, hold: Hold): Ta
       async (payload, { job }) => {
         try {
           // The mixin's user says what `this` is; Moleculer made it that very service.
-          await hold(job.id, () => task.call(service as unknown as S, payload));
+          const work = (given: unknown) => task.call(service as unknown as S, given);
+          await hold(job.id, () => trailedJob(service.runtime, name, job.attempts, payload, work));
         } catch (error) {
           service.runtime.log.warn({ task: name, err: error }, "job failed, will be tried again");
           // The queue keeps the message of a failed job: a constant one, as errors may quote what they were given.
@@ -91,6 +96,26 @@ function taskList<S>(service: WithJobs, options: JobsOptions<S>, hold: Hold): Ta
       },
     ]),
   );
+}
+
+/** In the trace of whoever set it off; a job of the clock begins one of its own. */
+function trailedJob(
+  { tracing: { tracer } }: Runtime,
+  name: string,
+  attempt: number,
+  payload: unknown,
+  work: (given: unknown) => Promise<void>,
+): Promise<void> {
+  const { given, origin } = apart(payload);
+  const facts = { "records.attempt": attempt };
+  const span =
+    origin.traceparent === undefined
+      ? tracer?.begin(name, "consumer", facts)
+      : tracer?.goOn(origin.traceparent, name, "consumer", facts);
+  const { requestId = randomUUID() } = origin;
+  return span === undefined
+    ? follow({ requestId, span }, () => work(given))
+    : within({ requestId, span }, () => work(given));
 }
 
 /** @param queue jobs of one run one after the other */

@@ -11,6 +11,7 @@ import { StartError } from "./shared/embedded/start-error.ts";
 import { Stopping } from "./stopping.ts";
 
 const folder = import.meta.dirname;
+const inEveryProcess = "node";
 
 export async function main(): Promise<void> {
   try {
@@ -63,7 +64,10 @@ async function loadServices(broker: ServiceBroker, wanted: readonly string[] | u
     );
   }
   for (const file of files) {
-    if (wanted?.includes(file.split("/")[0] ?? "") === false) continue;
+    const service = file.split("/")[0] ?? "";
+    if (service !== inEveryProcess && wanted?.includes(service) === false) continue;
+    // Without any other it would make a process that does nothing.
+    if (service === inEveryProcess && wanted?.length === 0) continue;
     const { default: schema } = await import(join(folder, file));
     broker.createService(schema);
   }

@@ -1,17 +1,20 @@
 // One line per request: who, what (the route's template, never the address with its query), how it ended, how long.
 import type { ServerResponse } from "node:http";
+import { levelsOf } from "../shared/log-levels.ts";
 import type { Runtime } from "../shared/runtime.ts";
+import { follow } from "../shared/tracing.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
+import { endTrail } from "./request-trail.ts";
 
 export function accessLog({
   log,
   metrics,
 }: Runtime): (request: GatewayRequest, response: ServerResponse) => void {
   // Redaction looks at every field of every line; these are named here, and none of them can be secret.
-  const lines = log.child({ mod: "access" }, { redact: [] });
+  const lines = levelsOf(log).child("access", { redact: [] });
   return (request, response) => {
     const startedAt = performance.now();
-    response.once("close", () => {
+    const close = () => {
       const principal = request.caller?.principal;
       const user =
         principal?.kind === "user" ? { tenantId: principal.tenantId, userId: principal.userId } : undefined;
@@ -21,7 +24,6 @@ export function accessLog({
       const durationMs = performance.now() - startedAt;
       metrics?.request(method, route, status, durationMs / 1000);
       lines.info({
-        requestId: request.requestId,
         method,
         route,
         status,
@@ -30,6 +32,9 @@ export function accessLog({
         ip: request.clientIp,
         ...user,
       });
-    });
+      endTrail(request, status);
+    };
+    // Events are told in the context of whoever brought the bytes.
+    response.once("close", () => follow(request.trail, close));
   };
 }

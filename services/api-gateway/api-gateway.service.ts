@@ -7,6 +7,7 @@ import { detectors } from "../../mixins/detectors.ts";
 import type { Download } from "../shared/archive/download.ts";
 import { runtimeOf } from "../shared/bus.ts";
 import type { Runtime } from "../shared/runtime.ts";
+import { follow } from "../shared/tracing.ts";
 import { accessLog } from "./access-log.ts";
 import { AnswerBudget } from "./answer-budget.ts";
 import { addressKey } from "../shared/rate-limits.ts";
@@ -21,13 +22,12 @@ import { toOriginForm } from "./request-form.ts";
 import { requestIdOf } from "./request-id.ts";
 import { RequestRates } from "./request-rates.ts";
 import { aliases, endpointOf, isFixedWithout, notRouted, routingError } from "./routing.ts";
+import { beginTrail } from "./request-trail.ts";
 import { sendDownload } from "./send-download.ts";
 import { sendError, sendResult } from "./send-response.ts";
 import { staticPages } from "./static-pages.ts";
+import { warnOfProxy } from "./warn-of-proxy.ts";
 
-const untrustedProxy =
-  "A request came with X-Forwarded-For or Forwarded from a sender that TRUST_PROXY does not name. If that is your proxy, " +
-  "all its clients count as one address, with one rate for all: name the proxy's addresses in TRUST_PROXY.";
 /** Answers that are not taken yet. */
 const answersBytesMax = 67_108_864;
 
@@ -72,15 +72,20 @@ function requestListener(gateway: Gateway): (incoming: IncomingMessage, response
   const { config } = gateway.runtime;
   const handle = gateway.express();
   const cors = corsFor(config.corsOrigins);
-  const addressOf = clientAddressOf(proxiesIn(config.trustedProxies), warnOnce(gateway.runtime));
+  const addressOf = clientAddressOf(proxiesIn(config.trustedProxies), warnOfProxy(gateway.runtime));
   const logAccess = accessLog(gateway.runtime);
   const pages = staticPages(config);
   return (incoming, response) => {
+    const requestId = requestIdOf(incoming);
     const request: GatewayRequest = Object.assign(incoming, {
-      requestId: requestIdOf(incoming),
+      requestId,
+      trail: beginTrail(gateway.runtime.tracing.tracer, requestId, incoming),
       clientIp: addressOf(incoming),
       $params: {},
     });
+    follow(request.trail, () => answer(request, response));
+  };
+  function answer(request: GatewayRequest, response: ServerResponse): void {
     toOriginForm(request);
     response.setHeader("X-Request-Id", request.requestId);
     response.setHeader("X-Content-Type-Options", "nosniff");
@@ -92,16 +97,7 @@ function requestListener(gateway: Gateway): (incoming: IncomingMessage, response
     handle(request, response, (error) =>
       answerError(gateway, request, response, error ?? notRouted(request)),
     );
-  };
-}
-
-/** Once per process: whoever may send requests may send as many of these as he likes. */
-function warnOnce({ log }: Runtime): () => void {
-  let warned = false;
-  return () => {
-    if (!warned) log.warn(untrustedProxy);
-    warned = true;
-  };
+  }
 }
 
 /** What clients hold of this process, beside their number all of it bounded by bytes. */

@@ -9,6 +9,7 @@ import { cacheContract } from "../cache/cache.contract.ts";
 import { archiveKeysContract } from "../crypto/archive-keys.contract.ts";
 import { cryptoContract } from "../crypto/crypto.contract.ts";
 import { healthContract } from "../health/health.contract.ts";
+import { nodeContract } from "../node/node.contract.ts";
 import { mailContract } from "../mail/mail.contract.ts";
 import { messengerContract } from "../messenger/messenger.contract.ts";
 import { patientsContract } from "../patients/patients.contract.ts";
@@ -31,6 +32,7 @@ export const contracts = {
   ...cryptoContract,
   ...archiveKeysContract,
   ...healthContract,
+  ...nodeContract,
   ...mailContract,
   ...messengerContract,
   ...patientsContract,

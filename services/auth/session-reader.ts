@@ -4,6 +4,7 @@
 // count from the next request on.
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
+import { currentTrail, detached, followOneOf, type Trail } from "../shared/tracing.ts";
 import type { Role } from "../shared/roles.ts";
 
 export interface LiveSession {
@@ -20,6 +21,7 @@ export interface LiveSession {
 interface Waiting {
   resolve(session: LiveSession | undefined): void;
   reject(error: unknown): void;
+  trail: Trail | undefined;
 }
 
 const batchMax = 200;
@@ -36,9 +38,11 @@ export class SessionReader {
   read(sessionId: string): Promise<LiveSession | undefined> {
     return new Promise((resolve, reject) => {
       const others = this.#waiting.get(sessionId);
-      if (others === undefined) this.#waiting.set(sessionId, [{ resolve, reject }]);
-      else others.push({ resolve, reject });
-      if (!this.#reading) this.#readSoon();
+      const one = { resolve, reject, trail: currentTrail() };
+      if (others === undefined) this.#waiting.set(sessionId, [one]);
+      else others.push(one);
+      // It goes on for whoever comes next.
+      if (!this.#reading) detached(() => this.#readSoon());
     });
   }
 
@@ -51,7 +55,8 @@ export class SessionReader {
     const batch = new Map([...this.#waiting].slice(0, batchMax));
     if (batch.size === this.#waiting.size) this.#waiting = new Map();
     else for (const id of batch.keys()) this.#waiting.delete(id);
-    void this.#readBatch(batch).finally(() => {
+    const trails = [...batch.values()].flat().map(({ trail }) => trail);
+    void followOneOf(trails, () => this.#readBatch(batch)).finally(() => {
       this.#reading = false;
       if (this.#waiting.size > 0) this.#readSoon();
     });

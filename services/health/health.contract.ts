@@ -2,9 +2,10 @@
 import { allow } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
-import { nullable } from "../shared/params/modifiers.ts";
+import { logLevels } from "../shared/log-levels.ts";
+import { nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
-import { flag, integer, oneOf, text } from "../shared/params/rules.ts";
+import { flag, integer, listOf, oneOf, text } from "../shared/params/rules.ts";
 
 const state = oneOf(["ok", "down"]);
 
@@ -63,6 +64,21 @@ export const healthContract = {
       },
       { name: "HealthReport" },
     ),
+  },
+  "health.log_levels": {
+    summary:
+      "How much the processes tell in their logs; changed first where a level is given (operators, at the REPL).",
+    audits: "log.set_level",
+    access: allow("superadmin"),
+    body: {
+      level: optional(oneOf([...logLevels], { description: "From now on, until the process ends" })),
+      module: optional(text({ max: 40, description: "Of this module alone" })),
+      node: optional(text({ max: 100, description: "Of this process alone" })),
+    },
+    result: object({
+      items: listOf(object({ node: text(), levels: text() })),
+      unanswered: listOf(text()),
+    }),
   },
 } as const satisfies Contract;
 

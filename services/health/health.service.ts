@@ -9,6 +9,7 @@ import { reachOf } from "../shared/reach.ts";
 import { version } from "../shared/version.ts";
 import { toIso } from "../shared/wire.ts";
 import { healthContract } from "./health.contract.ts";
+import { logLevels } from "./log-levels.ts";
 
 type Report = ValueOf<(typeof healthContract)["health.report"]["result"]>;
 
@@ -129,7 +130,7 @@ async function answered<S extends string>(asked: Promise<S>): Promise<S | "down"
 const health: ServiceSchema = {
   name: "health",
   mixins: [database()],
-  actions: implement(healthContract, { "health.report": report }),
+  actions: implement(healthContract, { "health.report": report, "health.log_levels": logLevels }),
 };
 
 export default health;

@@ -6,6 +6,7 @@ import type { CompleterResult } from "node:readline";
 import type { ReplOptions, REPLServer } from "node:repl";
 import { backupReplCommand } from "../backup-commands.ts";
 import { healingCompletion, healingReplCommands } from "../healing-commands.ts";
+import { logLevelCommand } from "./log-level-command.ts";
 import { errorLine, shown } from "./show.ts";
 import { readTyped, wordsOf } from "./words.ts";
 
@@ -47,7 +48,7 @@ export function openShell(broker: ServiceBroker): REPLServer {
   };
   try {
     return require("moleculer-repl")(broker, {
-      customCommands: [backupReplCommand, ...healingReplCommands],
+      customCommands: [backupReplCommand, ...healingReplCommands, logLevelCommand],
       delimiter: "records $",
     });
   } finally {

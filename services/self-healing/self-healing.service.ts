@@ -80,9 +80,14 @@ const selfHealing: ServiceSchema<object, object, object, SelfHealingService> = {
       transaction_ids_run_out: transactionIdsRunOut,
       connections_run_out: connectionsRunOut,
       tenancy_wall_down: tenancyWallDown,
-      certificate_ends: certificateEnds(({ publicUrl, natsUrl }, databaseUrl) => ({
-        servers: [...webServer(publicUrl), ...busServer(natsUrl), ...databaseServer(databaseUrl)],
-      })),
+      certificate_ends: certificateEnds((config, databaseUrl) => {
+        const { publicUrl, natsUrls = [], natsTlsFirst, natsAuthority, natsCertificate } = config;
+        const bus = natsUrls.flatMap((url) => busServer(url, natsTlsFirst));
+        return {
+          servers: [...webServer(publicUrl), ...bus, ...databaseServer(databaseUrl)],
+          files: { NATS_CA_FILE: natsAuthority, NATS_CERT_FILE: natsCertificate },
+        };
+      }),
       disk_filling: diskFilling,
       clocks_apart: clocksApart,
       nodes_of_two_versions: nodesOfTwoVersions,

@@ -4,6 +4,8 @@
 // redaction here is the second wall.
 import { createRequire } from "node:module";
 import pino, { type Logger } from "pino";
+import { logFacts } from "./tracing.ts";
+import { withoutSecrets } from "./without-secrets.ts";
 
 const flushEveryMs = 200;
 const gatheredCharsMax = 32_768;
@@ -46,6 +48,9 @@ export function createLog(
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: secretFields.flatMap((field) => [field, `*.${field}`]), censor: "[redacted]" },
       serializers: { err: safeError },
+      // Whom a line is about: it need not be said where the line is written.
+      mixin: logFacts,
+      hooks: { logMethod: quoteNoError },
     },
     lines,
   );
@@ -59,6 +64,16 @@ export function createLog(
   };
   return { log, flush };
 }
+
+/** An error alone is a line too, of which pino would make its message the text. */
+const quoteNoError: pino.LoggerOptions["hooks"] extends { logMethod?: infer Hook } | undefined
+  ? Hook
+  : never = function (args, method) {
+  const [first, text, ...rest] = args as [unknown, ...unknown[]];
+  if (!(first instanceof Error)) return method.apply(this, args);
+  const words = typeof text === "string" ? text : "error";
+  return method.apply(this, [{ err: first }, words, ...rest] as Parameters<typeof method>);
+};
 
 /** Loaded where it is used: it costs a start some time. */
 function lineForPeople(): (line: string) => string {
@@ -123,5 +138,5 @@ export function safeError(error: unknown): Record<string, unknown> {
   const ofDatabase = severity !== undefined || name.endsWith("Exception");
   return ofDatabase
     ? { name, code, constraint, table, routine, stack: frames }
-    : { name, code, message: error.message, stack: frames };
+    : { name, code, message: withoutSecrets(error.message), stack: frames };
 }

@@ -21,6 +21,7 @@ import { wholeNumber } from "./params/read-scalar.ts";
 import { ProcessHealth } from "./process-health.ts";
 import type { Runtime } from "./runtime.ts";
 import { sessionCheckOf } from "./session-check.ts";
+import { toldTrail, trailed } from "./trailed-actions.ts";
 
 /** What our mixins and `implement` add to Moleculer's schemas. */
 export interface RecordsSchema extends ServiceSchema {
@@ -48,6 +49,7 @@ export function recordsMiddleware(runtime: Runtime, onFailure: (reason: string) 
       health = await serveHealth(broker, runtime);
       const { metricsPort, host } = runtime.config;
       if (metricsPort !== undefined) await runtime.metrics?.listen(metricsPort, host);
+      await runtime.tracing.open(runtime.config, runtime.log);
       await runtime.phases.check();
       await runtime.open(entitiesOf(broker), onFailure);
     },
@@ -59,9 +61,15 @@ export function recordsMiddleware(runtime: Runtime, onFailure: (reason: string) 
       await runtime.close();
       runtime.metrics?.close();
       health?.close();
+      await runtime.tracing.close();
     },
     localAction: (next, action) =>
-      measured(guardedAction(next, action as RecordsAction, runtime), action, runtime),
+      trailed(
+        measured(guardedAction(next, action as RecordsAction, runtime), action, runtime),
+        action,
+        runtime,
+      ),
+    remoteAction: toldTrail,
     localEvent: (next, event) => guardedEvent(next, event.name ?? "", runtime),
     call: operatorCalls,
   };
@@ -127,8 +135,7 @@ function guardedAction(next: Handler, action: RecordsAction, runtime: Runtime): 
       return await next(ctx);
     } catch (error) {
       const { told, noteworthy } = translate(error);
-      if (noteworthy)
-        runtime.log.error({ action: action.name, requestId: ctx.requestID, err: error }, "failed");
+      if (noteworthy) runtime.log.error({ action: action.name, err: error }, "failed");
       throw told;
     }
   };

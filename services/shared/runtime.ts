@@ -13,11 +13,14 @@ import type { Database } from "./database/database.ts";
 import { assertTenancyWall } from "./database/guard.ts";
 import { assertLoginFits, servicesWithRights } from "./database/guard-login.ts";
 import { ensureDatabase, provision } from "./database/provision.ts";
+import { watchSlowStatements } from "./database/statement-watch.ts";
 import { assertSchemaCurrent } from "./database/schema-age.ts";
 import { type DataDirectory, openDataDirectory } from "./embedded/data-directory.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "./embedded/postgres.ts";
 import { loadOrCreateSecrets, nextBootName, readSecret } from "./embedded/secrets.ts";
 import { StartError } from "./embedded/start-error.ts";
+import { levelsOf } from "./log-levels.ts";
+import { Tracing } from "./tracing/open-tracing.ts";
 import { ProcessMetrics } from "./process-metrics.ts";
 import { type DemoPasswords, demoPasswords, demoSecret } from "./demo-passwords.ts";
 import { needsOwnPassword } from "./settings/accounts.ts";
@@ -41,6 +44,7 @@ export class Runtime {
   /** Tenants' keys, for the services that seal. */
   readonly keys: KeyCache;
   readonly phases = new ProcessPhases();
+  readonly tracing = new Tracing();
   #secrets: Secrets | undefined;
   #demoPasswords: DemoPasswords | undefined;
   #database: Database | undefined;
@@ -116,6 +120,7 @@ export class Runtime {
     this.#closing.push(() => connected.close());
     await assertTenancyWall(connected.database);
     await this.#assertLogin(connected.database);
+    watchSlowStatements(config.slowQueryMs, levelsOf(this.log).child("database"));
     this.#database = connected.database;
     this.#connectedTo = url;
     this.#closing.push(() => this.hasher.close());
@@ -194,11 +199,12 @@ export class Runtime {
   ): Promise<EmbeddedPostgres> {
     if (!existsSync(join(directory.path, "postgres")))
       this.log.info({ folder: directory.path }, "making the database: this is done once");
+    const log = levelsOf(this.log).child("postgres");
     const server = await startEmbeddedPostgres({
       dataDir: directory.path,
       superuser: embeddedUser,
       password,
-      log: (line) => this.log.debug({ mod: "postgres" }, line),
+      log: (line) => log.debug(line),
     });
     this.#closing.push(() => server.stop());
     server.onExit(onFailure);

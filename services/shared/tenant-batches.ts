@@ -3,12 +3,14 @@
 // waits for a clock, and under load the price of a transaction is shared.
 import { setImmediate as immediate } from "node:timers/promises";
 import { errorCode } from "./embedded/start-error.ts";
+import { currentTrail, detached, followOneOf, type Trail } from "./tracing.ts";
 import { translate } from "./failures.ts";
 
 interface Waiting<Item, Result> {
   item: Item;
   resolve: (result: Result) => void;
   reject: (error: unknown) => void;
+  trail: Trail | undefined;
 }
 
 const itemsMax = 100;
@@ -34,14 +36,15 @@ export class TenantBatches<Item, Result, Key = number> {
   /** Resolves when the item is committed. */
   add(key: Key, item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
-      const one = { item, resolve, reject };
+      const one = { item, resolve, reject, trail: currentTrail() };
       const waiting = this.#waiting.get(key);
       if (waiting !== undefined) {
         waiting.push(one);
         return;
       }
       this.#waiting.set(key, [one]);
-      void this.#run(key);
+      // It goes on for whoever comes next.
+      void detached(() => this.#run(key));
     });
   }
 
@@ -71,9 +74,13 @@ export class TenantBatches<Item, Result, Key = number> {
    */
   async #settle(key: Key, batch: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
-      const results = await this.#write(
-        key,
-        batch.map(({ item }) => item),
+      const results = await followOneOf(
+        batch.map(({ trail }) => trail),
+        () =>
+          this.#write(
+            key,
+            batch.map(({ item }) => item),
+          ),
       );
       batch.forEach(({ resolve, reject }, at) => {
         const result = results[at];

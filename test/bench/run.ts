@@ -17,6 +17,7 @@ import { rotationPace } from "./parts/rotation-pace.ts";
 import { sealing } from "./parts/sealing.ts";
 import { signIn } from "./parts/sign-in.ts";
 import { startUp } from "./parts/start-up.ts";
+import { telemetry } from "./parts/telemetry.ts";
 import { webhooks } from "./parts/webhooks.ts";
 import { dropVerdicts, say, summary } from "./report.ts";
 import { type Size, Stage } from "./stage.ts";
@@ -29,6 +30,7 @@ const parts: Record<string, (stage: Stage) => Promise<void>> = {
   "sign-in": signIn,
   latency,
   policies,
+  telemetry,
   payments,
   sealing,
   patients,

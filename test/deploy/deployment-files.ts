@@ -61,9 +61,9 @@ export function rendered(overlay: string): Tree[] | undefined {
   }
 }
 
-/** Service folders of the program: everything a process can be told to run. */
+/** Service folders of the program: everything a process can be told to run; `node` runs in each without being told. */
 export const serviceFolders = readdirSync(join(root, "services"), { withFileTypes: true })
-  .filter((entry) => entry.isDirectory() && !["shared", "repl"].includes(entry.name))
+  .filter((entry) => entry.isDirectory() && !["shared", "repl", "node"].includes(entry.name))
   .map(({ name }) => name)
   .sort();
 

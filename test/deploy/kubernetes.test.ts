@@ -103,6 +103,7 @@ const stages: Stage[] = [
   "k8s/components/nats",
   "k8s/components/postgres-dev",
   "k8s/components/store-dev",
+  "k8s/components/tracing",
 ].map(written);
 for (const name of overlays) {
   const objects = rendered(name);

@@ -26,11 +26,11 @@ export async function watchHealing(databaseUrl: string): Promise<HealingWatch> {
   await owner.connect();
   await confirmAll(owner);
   const provoked = new Set<string>();
-  let ended = false;
+  const ending = new AbortController();
   let rounds = 0;
   const turning = (async () => {
-    while (!ended) {
-      if (await round(owner, () => ended)) rounds++;
+    while (!ending.signal.aborted) {
+      if (await round(owner, () => ending.signal.aborted)) rounds++;
       await new Promise((resolve) => setTimeout(resolve, betweenMs));
     }
   })().catch(() => undefined);
@@ -49,7 +49,7 @@ export async function watchHealing(databaseUrl: string): Promise<HealingWatch> {
     rounds: () => rounds,
     touched,
     async end() {
-      ended = true;
+      ending.abort();
       await turning;
       const found = await touched().catch((): string[] => []);
       await owner.end().catch(() => undefined);

@@ -46,7 +46,12 @@ const tryIt = (work: () => void) => {
 const requestWith = (headers: Record<string, string>, path = "/"): GatewayRequest => {
   const socket = new Socket();
   Object.defineProperty(socket, "remoteAddress", { value: "10.0.0.1" });
-  const request = Object.assign(new IncomingMessage(socket), { requestId: "", clientIp: null, $params: {} });
+  const request = Object.assign(new IncomingMessage(socket), {
+    requestId: "",
+    trail: { requestId: "", span: undefined },
+    clientIp: null,
+    $params: {},
+  });
   Object.assign(request, { url: path });
   Object.assign(request.headers, headers);
   return request;

@@ -3,6 +3,7 @@
 import type { Transaction } from "@mikro-orm/core";
 import { type AbstractSqlConnection, PostgreSqlConnection, PostgreSqlDriver } from "@mikro-orm/postgresql";
 import { CompiledQuery, type Kysely } from "kysely";
+import { watched } from "./statement-watch.ts";
 
 export interface BoundStatement {
   /** With `$1`, `$2` … for its values. */
@@ -12,7 +13,7 @@ export interface BoundStatement {
 
 /** One statement on the connection of a transaction (or on any, without one). */
 export function runBound(client: Pick<Kysely<unknown>, "executeQuery">, { text, values }: BoundStatement) {
-  return client.executeQuery(CompiledQuery.raw(text, values));
+  return watched(text, undefined, () => client.executeQuery(CompiledQuery.raw(text, values)));
 }
 
 /** The same, planned once per connection under its name. @param name unique per text */
@@ -21,7 +22,8 @@ export function runPrepared(
   { name, text, values }: BoundStatement & { name: string },
 ) {
   // Kysely hands a statement on as it is, and the driver takes one with a name as an object; Kysely's types know texts only.
-  return client.executeQuery(CompiledQuery.raw({ name, text } as unknown as string, values));
+  const query = CompiledQuery.raw({ name, text } as unknown as string, values);
+  return watched(text, name, () => client.executeQuery(query));
 }
 
 /** A fragment of SQL with values of its own, as MikroORM builds them. */

@@ -10,6 +10,8 @@ import type { PayloadOf } from "../event-payloads.ts";
 import { runBound } from "./bound-values.ts";
 import type { DatabaseParts } from "./database.ts";
 import { assertSessionLives } from "./live-session.ts";
+import { withOrigin } from "../job-origin.ts";
+import { currentTrail, inSpan } from "../tracing.ts";
 import { platformRole, type Scope, sessionOf, type Statement } from "./scope.ts";
 
 export interface AuditFacts {
@@ -62,16 +64,17 @@ export function recording(execute: Execute): Recording {
     enqueue: async (task, payload, options) => {
       await execute("select add_task($1, payload := $2::json, job_key := $3)", [
         task,
-        JSON.stringify(payload),
+        JSON.stringify(withOrigin(payload)),
         options?.key ?? null,
       ]);
     },
     finish: async (caller) => {
       for (const event of told) {
-        await execute("insert into events (tenant_id, kind, payload) values ($1, $2, $3)", [
+        await execute("insert into events (tenant_id, kind, payload, trace) values ($1, $2, $3, $4)", [
           event.tenantId,
           event.kind,
           JSON.stringify(event.payload),
+          currentTrail()?.span?.traceparent ?? null,
         ]);
       }
       for (const entry of audited) await execute(auditInsert, auditValues(entry, caller));
@@ -92,20 +95,22 @@ export function runChange<T>(
   { evenIfSignedOut = false }: ChangeOptions = {},
 ): Promise<T> {
   const fork = entities.fork({ session: sessionOf(scope, lent) });
-  return fork.transactional(async (em) => {
-    const transaction = em.getTransactionContext<Kysely<unknown>>();
-    if (transaction === undefined) throw new Error("a change runs in a transaction");
-    const execute = async <Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> =>
-      // The caller says what columns its statement answers.
-      (await runBound(transaction, { text, values: [...values] })).rows as Row[];
-    if (scope === "platform") await execute(platformRole);
-    const { finish, ...change } = recording(execute);
-    const result = await work({ ...change, entities: em });
-    await em.flush();
-    await finish(caller);
-    if (!evenIfSignedOut) await assertSessionLives(transaction, scope, caller);
-    return result;
-  });
+  return inSpan("transaction", "internal", () =>
+    fork.transactional(async (em) => {
+      const transaction = em.getTransactionContext<Kysely<unknown>>();
+      if (transaction === undefined) throw new Error("a change runs in a transaction");
+      const execute = async <Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> =>
+        // The caller says what columns its statement answers.
+        (await runBound(transaction, { text, values: [...values] })).rows as Row[];
+      if (scope === "platform") await execute(platformRole);
+      const { finish, ...change } = recording(execute);
+      const result = await work({ ...change, entities: em });
+      await em.flush();
+      await finish(caller);
+      if (!evenIfSignedOut) await assertSessionLives(transaction, scope, caller);
+      return result;
+    }),
+  );
 }
 
 const auditColumns = `insert into audit_entries

@@ -17,6 +17,7 @@ import {
   runChange,
 } from "./change.ts";
 import { type LentConnections, type Purpose, ScopedQuery, type Scope, type Statement } from "./scope.ts";
+import { beginStatement, endStatement } from "./statement-watch.ts";
 
 export interface DatabaseParts {
   /** MikroORM's own pool: one set of connections for entities and for hot reads. */
@@ -67,10 +68,13 @@ export class Database {
 
   async #run<Row>(scope: Scope, purpose: Purpose, statement: Statement): Promise<Row[]> {
     const client = await checkOut(this.#parts.pool);
+    const { text, name } = statement;
+    const begun = beginStatement(text, name);
     return new Promise<Row[]>((resolve, reject) => {
       const query = new ScopedQuery(scope, purpose, statement, this.#parts.lent, (error, result) => {
         // A connection that broke must leave the pool; an error of the statement leaves it usable.
         client.release(error !== null && !("severity" in error));
+        endStatement(begun, text, name, error);
         if (error === null) resolve(result.rows);
         else reject(error);
       });

@@ -17,6 +17,8 @@ export interface Delivery {
   attempts: number;
   /** So far, of the present cause. */
   tries: number;
+  /** The recorded trace in which the event was told, as `traceparent`; it is not sent. */
+  trace?: string | null;
 }
 
 export interface TargetRef {

@@ -5,7 +5,8 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Runtime } from "../runtime.ts";
-import type { Channel, Delivery, Outcome } from "./channel.ts";
+import { follow } from "../tracing.ts";
+import type { Attempt, Channel, Delivery, Outcome } from "./channel.ts";
 import { cancelDue, readDue, type Result, writeResults } from "./due-deliveries.ts";
 import { fanOut } from "./fan-out.ts";
 import { HeldTargets } from "./held-targets.ts";
@@ -155,7 +156,7 @@ export class DeliveryWorker<Settings> {
   }
 
   async #send(lane: Lane<Settings>, delivery: Delivery, settings: Settings): Promise<void> {
-    const attempt = await this.#channel.send(delivery, settings, this.#cutting.signal);
+    const attempt = await this.#tell(delivery, settings);
     lane.ended(attempt.outcome === "delivered" || attempt.outcome === "withheld");
     this.#held.turns.ended(lane);
     if (attempt.outcome === "unsent") lane.busy.delete(delivery.id);
@@ -165,6 +166,19 @@ export class DeliveryWorker<Settings> {
     }
     if (isHungry(lane) && lane.mayHaveMore) this.#wake();
     this.#pump();
+  }
+
+  /** In the trace in which the event was told, where that is recorded; what goes on afterwards is not. */
+  async #tell(delivery: Delivery, settings: Settings): Promise<Attempt> {
+    const facts = { "records.event": delivery.kind, "records.attempt": delivery.attempts + 1 };
+    const name = `deliver ${this.#channel.name}`;
+    const span = this.#runtime.tracing.tracer?.goOn(delivery.trace, name, "client", facts);
+    const trail = span === undefined ? undefined : { requestId: undefined, span };
+    const attempt = await follow(trail, () => this.#channel.send(delivery, settings, this.#cutting.signal));
+    if (attempt.statusCode !== null) span?.note({ "http.response.status_code": attempt.statusCode });
+    span?.note({ "records.outcome": attempt.outcome });
+    span?.end(attempt.outcome === "failed" || attempt.outcome === "gone" ? attempt.outcome : undefined);
+    return attempt;
   }
 
   async #write(batch: readonly Done<Settings>[]): Promise<void> {

@@ -19,12 +19,14 @@ interface Row {
   occurred_at: string;
   attempts: number;
   tries: number;
+  trace: string | null;
 }
 
 /** Not "<> all": that would compare each row with each id, where the subselect is hashed. Exported for its plan. */
 export const dueText = `select d.* from unnest($1::integer[], $2::integer[]) as t (tenant_id, target_id)
   cross join lateral (
-    select d.id, d.tenant_id, d.target_id, d.seq, d.kind, d.payload::text as payload, d.occurred_at, d.attempts, d.tries
+    select d.id, d.tenant_id, d.target_id, d.seq, d.kind, d.payload::text as payload, d.occurred_at, d.attempts, d.tries,
+      d.trace
     from deliveries d where d.tenant_id = t.tenant_id and d.target_id = t.target_id and d.state = 'pending'
       and d.due_at <= now() and d.id not in (select unnest($3::uuid[]))
     order by d.due_at, d.seq limit $4
@@ -53,6 +55,7 @@ export async function readDue(
     occurredAt: toIso(row.occurred_at),
     attempts: row.attempts,
     tries: row.tries,
+    trace: row.trace,
   }));
 }
 

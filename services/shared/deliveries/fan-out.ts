@@ -30,9 +30,9 @@ const fanOutText = `with held as (select pg_try_advisory_xact_lock(${lockClass},
     order by q.event_id limit ${eventsMax} for update skip locked
   ), told as materialized (
     select e.* from due cross join lateral (
-      select id, kind, payload, created_at from events where tenant_id = $1 and id = due.event_id offset 0) e
+      select id, kind, payload, created_at, trace from events where tenant_id = $1 and id = due.event_id offset 0) e
   ), matched as (
-    select e.id, e.kind, e.payload, e.created_at, t.id as target_id,
+    select e.id, e.kind, e.payload, e.created_at, e.trace, t.id as target_id,
       make_interval(secs => ($2::json ->> t.channel)::float8) as wait,
       row_number() over (partition by t.id order by e.id) as place, count(*) over (partition by t.id) as places
     from told e join delivery_targets t on t.tenant_id = $1 and t.deleted_at is null and t.is_active
@@ -45,9 +45,9 @@ const fanOutText = `with held as (select pg_try_advisory_xact_lock(${lockClass},
     from (select distinct target_id, places, wait from matched) m
     where t.tenant_id = $1 and t.id = m.target_id returning t.id, t.last_seq - m.places as before
   ), made as (
-    insert into deliveries (tenant_id, target_id, event_id, seq, kind, payload, occurred_at, due_at)
+    insert into deliveries (tenant_id, target_id, event_id, seq, kind, payload, occurred_at, due_at, trace)
     select $1, m.target_id, m.id, b.before + m.place, m.kind, m.payload, m.created_at,
-      clock_timestamp() + m.wait
+      clock_timestamp() + m.wait, m.trace
     from matched m join bumped b on b.id = m.target_id order by m.id
     on conflict (tenant_id, target_id, event_id) do nothing
   ), gone as (

@@ -2,6 +2,8 @@
 // however long the database is away; the worker starts nothing new when too many wait.
 import { setTimeout as delay } from "node:timers/promises";
 
+import { detached } from "../tracing.ts";
+
 const gatherMs = 15;
 const batchMax = 500;
 const againMs = 500;
@@ -26,7 +28,7 @@ export class Recorder<Item> {
 
   add(item: Item): void {
     this.#waiting.push(item);
-    this.#running ??= this.#run();
+    this.#running ??= detached(() => this.#run());
   }
 
   /** Resolves when all is written, or could not be for once more. */

@@ -75,9 +75,9 @@ export function mailServer(address: string | undefined): TlsServer[] {
   return isPlain === "off" ? [] : [serverAt(url, 587, "smtp")];
 }
 
-export function busServer(address: string | undefined): TlsServer[] {
-  const url = address === undefined ? null : URL.parse(address);
-  return url?.protocol === "tls:" ? [serverAt(url, 4222, "nats")] : [];
+export function busServer(address: string, tlsFirst: boolean): TlsServer[] {
+  const url = URL.parse(address);
+  return url?.protocol === "tls:" ? [serverAt(url, 4222, tlsFirst ? "at once" : "nats")] : [];
 }
 
 /** Where the address asks for TLS; one of a local socket has no host. */

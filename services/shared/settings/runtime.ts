@@ -1,11 +1,11 @@
 /** Settings of where and how a process runs: addresses, bus, log. */
 import { hostname } from "node:os";
+import { logLevels } from "../log-levels.ts";
 import { isProduction, optional, saysProduction, setting } from "./entry.ts";
 import * as read from "./readers.ts";
 
 const port = read.wholeNumber(0, 65_535);
 const name = read.plainText(/^[\w.-]{1,100}$/, "1 to 100 letters, digits, dots, dashes or underscores");
-const levels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
 export const runtimeSettings = {
   production: setting(
@@ -16,7 +16,7 @@ export const runtimeSettings = {
   ),
   logLevel: setting(
     "LOG_LEVEL",
-    read.oneOf(...levels),
+    read.oneOf(...logLevels),
     "info",
     "trace, debug, info, warn, error, fatal or silent",
   ),

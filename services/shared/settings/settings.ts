@@ -13,6 +13,7 @@ import { paymentSettings } from "./payments.ts";
 import { rateSettings } from "./rates.ts";
 import { runtimeSettings } from "./runtime.ts";
 import { storeSettings } from "./store.ts";
+import { telemetrySettings } from "./telemetry.ts";
 import { webhookSettings } from "./webhooks.ts";
 
 export const settings = {
@@ -30,6 +31,7 @@ export const settings = {
   ...messengerSettings,
   ...backupSettings,
   ...storeSettings,
+  ...telemetrySettings,
 };
 
 type ValueOf<S> = S extends Setting<infer T> ? T : never;

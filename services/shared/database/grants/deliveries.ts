@@ -3,7 +3,7 @@ import type { Privileges } from "./rights.ts";
 
 export const deliveryWorker: Privileges = {
   fan_out_queue: "select, update, delete",
-  events: "select (id, tenant_id, kind, payload, created_at)",
+  events: "select (id, tenant_id, kind, payload, created_at, trace)",
   delivery_targets: "select, update",
   may_be_told: "execute",
   deliveries: "select, insert, update",

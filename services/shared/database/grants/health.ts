@@ -1,5 +1,5 @@
-// The report on how the service is: counts, and which master key is in use.
-import type { Privileges, ServiceRights } from "./rights.ts";
+// The report on how the service is: counts, and which master key is in use. It audits who changed the level of the logs.
+import { type Privileges, record, type ServiceRights } from "./rights.ts";
 
 const counted: Privileges = {
   backups: "select (tenant_id, state, created_at, tested_at, test_passed)",
@@ -19,6 +19,8 @@ export const health: ServiceRights = {
     ...counted,
     master_keys: "select (version, state)",
     rotations: "select (id, state, rows_total, rows_done)",
+    audit_entries: record,
   },
-  audits: [],
+  // It writes none of "health"; who writes any is held to all of its contract.
+  audits: ["health", "log"],
 };

@@ -28,7 +28,7 @@ export interface ServiceRights {
 /** The columns that a writer of the log fills in; the rest is the chain's. */
 export const record =
   "insert (tenant_id, user_id, action, target_type, target_id, outcome, changes, ip, user_agent, request_id)";
-export const tell = "insert (tenant_id, kind, payload)";
+export const tell = "insert (tenant_id, kind, payload, trace)";
 /** Locking a row takes the right to change a column of it: this one says nothing and decides nothing. */
 export const lock = "update (updated_at)";
 

@@ -1,0 +1,19 @@
+// Every process has this one, whatever SERVICES names: what can only be asked of a process, and not of a service. It owns
+// nothing and needs no database.
+import type { ServiceSchema } from "moleculer";
+import { implement } from "../shared/bus.ts";
+import { levelsOf } from "../shared/log-levels.ts";
+import { nodeContract } from "./node.contract.ts";
+
+const node: ServiceSchema = {
+  name: "node",
+  actions: implement(nodeContract, {
+    "node.log_level": async ({ params: { level, module }, runtime: { log, config } }) => {
+      const levels = levelsOf(log);
+      const isKnown = level === undefined ? true : levels.set(level, module);
+      return { node: config.nodeId, has_module: isKnown, levels: levels.get() };
+    },
+  }),
+};
+
+export default node;

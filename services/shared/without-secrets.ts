@@ -1,0 +1,29 @@
+// Messages of errors quote what libraries were given: addresses with passwords and tokens, headers. This takes them out.
+
+/** What is looked at of one message: beyond, the line would say nothing more. */
+const charsMax = 2_000;
+
+export function withoutSecrets(message: string): string {
+  return message
+    .slice(0, charsMax)
+    .replace(/[a-z][a-z0-9+.-]{1,20}:\/\/[^\s"'`<>]+/gi, withoutPath)
+    .replace(/\b(?:bearer|basic)\s[\w.~+/=-]+/gi, redacted)
+    .replace(/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, redacted)
+    .replace(/\b\d{6,15}:[\w-]{30,}/g, redacted);
+}
+
+const redacted = "[redacted]";
+
+/** Scheme, host and port stay: they say which dependency it was. */
+function withoutPath(address: string): string {
+  const [scheme, rest] = splitAt(address, "://");
+  const end = rest.search(/[/?#]/);
+  const authority = end < 0 ? rest : rest.slice(0, end);
+  const host = authority.slice(authority.lastIndexOf("@") + 1);
+  return `${scheme}://${host}${end < 0 ? "" : "/…"}`;
+}
+
+function splitAt(text: string, mark: string): [string, string] {
+  const at = text.indexOf(mark);
+  return [text.slice(0, at), text.slice(at + mark.length)];
+}
