@@ -28,7 +28,7 @@ function npm(args, onText) {
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", onText);
   const ended = new Promise((resolve) => {
     child.once("error", (error) => {
-      onText(String(error.message));
+      onText(error.message);
       resolve(1);
     });
     child.once("close", (code, signal) => resolve(signal ?? code));

@@ -160,6 +160,7 @@ describe("the program", () => {
         "services/health/health.service.ts",
         "services/shared/healing/job-faults.ts",
         "services/shared/healing/session-faults.ts",
+        "services/shared/job-list.ts",
         "services/shared/rate-limits.ts",
       ],
     ],

@@ -32,6 +32,6 @@ export async function openClient(
 /** Passwords never appear in what the driver says; the first line is the whole reason. */
 function reasonOf(error: unknown): string {
   const texts = [propertyOf(error, "message"), propertyOf(error, "code")];
-  const text = texts.find((each) => typeof each === "string" && each !== "");
-  return String(text ?? "unknown error").split("\n")[0] ?? "";
+  const text = texts.find((each): each is string => typeof each === "string" && each !== "");
+  return text?.split("\n")[0] ?? "unknown error";
 }
