@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ServiceBroker } from "moleculer";
 import { type Assembled, assemble } from "../moleculer.config.ts";
 import { announce } from "./announce.ts";
-import { fail } from "./fail.ts";
+import { complain, fail } from "./fail.ts";
 import { openDoor } from "./repl/door.ts";
 import { readConfig } from "./shared/config.ts";
 import { StartError } from "./shared/embedded/start-error.ts";
@@ -17,14 +17,14 @@ export async function main(): Promise<void> {
   try {
     await start();
   } catch (error) {
-    fail(error);
+    fail(error, process.env);
   }
 }
 
 async function start(): Promise<void> {
   const config = readConfig(process.env);
   const assembled = assemble(config, (reason) => {
-    process.stderr.write(`${reason}\n`);
+    complain(new StartError(reason), config.production);
     stopping.fail();
   });
   const broker = new ServiceBroker(assembled.options);

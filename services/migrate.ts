@@ -27,4 +27,4 @@ async function migrate(env: NodeJS.ProcessEnv): Promise<void> {
   process.stdout.write(`The database is ready for this version; its services work as ${names}.\n`);
 }
 
-await migrate(process.env).catch(fail);
+await migrate(process.env).catch((error: unknown) => fail(error, process.env));

@@ -112,4 +112,4 @@ async function told(text: string, ours: boolean): Promise<void> {
   clearInterval(alive);
 }
 
-await psql(process.env, process.argv.slice(2)).catch(fail);
+await psql(process.env, process.argv.slice(2)).catch((error: unknown) => fail(error));

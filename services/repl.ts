@@ -18,4 +18,4 @@ async function repl({ DATA_DIR }: NodeJS.ProcessEnv): Promise<void> {
   openShell(broker);
 }
 
-await repl(process.env).catch(fail);
+await repl(process.env).catch((error: unknown) => fail(error));

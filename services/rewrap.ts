@@ -56,4 +56,4 @@ async function embeddedUrl(
   return server.url(embeddedDatabase);
 }
 
-await rewrap(process.env).catch(fail);
+await rewrap(process.env).catch((error: unknown) => fail(error));

@@ -9,14 +9,14 @@ import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 import { openSecret } from "./open-secrets.ts";
 import { assertReachable, type HeldWebhook, holdWebhook, tenantOf } from "./own-webhooks.ts";
 import { toWebhook } from "./webhook-row.ts";
-import type { Webhook, webhooksContract } from "./webhooks.contract.ts";
-import { loggedUrl } from "./webhooks.rules.ts";
+import type { ChangedWebhook, webhooksContract } from "./webhooks.contract.ts";
+import { librarySentence, loggedUrl } from "./webhooks.rules.ts";
 
 type Update = Call<ParamsOf<(typeof webhooksContract)["webhooks.update"]>>;
 
 const previousSecretHours = 24;
 
-export async function updateWebhook(call: Update): Promise<Webhook> {
+export async function updateWebhook(call: Update): Promise<ChangedWebhook> {
   const { webhook_id: id, url, secret } = call.params;
   const tenantId = tenantOf(call);
   // A webhook that is not there is told before what is wrong with its address would be looked up.
@@ -42,7 +42,10 @@ export async function updateWebhook(call: Update): Promise<Webhook> {
     change.audit({ tenantId, action: "webhook.update", target, changes: { ...changes, ...logged } });
     return holdWebhook(change, tenantId, id);
   });
-  return toWebhook(row);
+  return {
+    ...toWebhook(row),
+    ...(typeof secret === "string" ? { for_libraries: librarySentence(secret) } : {}),
+  };
 }
 
 interface ChangesOfWebhook {

@@ -27,15 +27,30 @@ const fields = {
 export const webhookShape = object(fields, { name: "Webhook" });
 export type Webhook = ValueOf<typeof webhookShape>;
 
+const forLibraries = text({ description: "What a library of Standard Webhooks is given as the secret." });
+
 const registeredShape = object(
   {
     ...fields,
     secret: optional(text({ description: "Only when none was sent: it is shown this once" })),
-    for_libraries: text({ description: "What a library of Standard Webhooks is given as the secret." }),
+    for_libraries: forLibraries,
   },
   { name: "RegisteredWebhook" },
 );
 export type RegisteredWebhook = ValueOf<typeof registeredShape>;
+
+const changedShape = object(
+  {
+    ...fields,
+    for_libraries: optional(
+      text({
+        description: "What a library of Standard Webhooks is given as the secret, where one was sent.",
+      }),
+    ),
+  },
+  { name: "ChangedWebhook" },
+);
+export type ChangedWebhook = ValueOf<typeof changedShape>;
 
 const eventTypeShape = object(
   {
@@ -95,7 +110,7 @@ export const webhooksContract = {
     path,
     example: { is_active: true },
     body: { url: optional(address), events: optional(events), is_active: optional(flag()), secret },
-    result: webhookShape,
+    result: changedShape,
   },
   "webhooks.remove": {
     summary: "Deletes a webhook, its secret and what was on its way to it.",

@@ -250,6 +250,16 @@ describe("PUT", () => {
     expect(rows).toEqual([{ kept: true, for_a_day: true }]);
   });
 
+  it("that replaces the secret says what a library is given, and no other change does", async () => {
+    const { body: made } = await register(hook());
+    const encoded = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+    expect((await put(made.id, { secret: encoded })).body.for_libraries).toMatch(/this secret as it is/);
+    const { body: plain } = await put(made.id, { secret: "a plain secret of mine" });
+    expect(plain.for_libraries).toMatch(/the base64 of these characters/);
+    for (const change of [{ is_active: false }, { secret: null }])
+      expect((await put(made.id, change)).body).not.toHaveProperty("for_libraries");
+  });
+
   it("that activates forgets why it was switched off", async () => {
     const { body: made } = await register(hook());
     await service.database.owner.query(

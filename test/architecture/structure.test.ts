@@ -213,3 +213,17 @@ it("the test files known to wait are there", () => {
   );
   expect(waiting.filter((name) => !existsSync(join(root, "test", `${name}.test.ts`)))).toEqual([]);
 });
+
+it("no test ends early, and passes unseen, without its reason on the line above", () => {
+  const silent = sourcesUnder("test")
+    .filter(({ path }) => path.endsWith(".test.ts"))
+    .flatMap(({ path, text }) => {
+      const lines = text.split("\n");
+      return lines.flatMap((line, at) =>
+        /^\s*if \(.*\) return;/.test(line) && !/^\s*\/\//.test(lines[at - 1] ?? "")
+          ? [`${path}:${at + 1}`]
+          : [],
+      );
+    });
+  expect(silent).toEqual([]);
+});

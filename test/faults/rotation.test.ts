@@ -135,6 +135,7 @@ async function write(
 ): Promise<void> {
   for (const may of [notes, ...(reading.get(id) ?? [])]) may.add(text);
   const answer = await call("PUT", `/api/patients/${id}`, token, { version, notes: text });
+  // It may have been written or not: any of the texts may be read from now on.
   if (answer?.status !== 200) return;
   notes.clear();
   notes.add(text);

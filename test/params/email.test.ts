@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { email } from "../../services/shared/params/rules.ts";
 import { faults, notTexts, readOne } from "./read-one.ts";
+import { cpuMsOf } from "../support/cpu-time.ts";
 
 const label63 = "d".repeat(63);
 
@@ -109,8 +110,9 @@ describe("an e-mail address", () => {
     ["hyphens", `a@${"a-".repeat(300_000)}`],
     ["signs", "@".repeat(600_000)],
   ])("of a megabyte of %s is refused at once", (_, value) => {
-    const start = performance.now();
-    expect(faults(email(), value)).toHaveLength(1);
-    expect(performance.now() - start).toBeLessThan(500);
+    const ms = cpuMsOf(() => {
+      expect(faults(email(), value)).toHaveLength(1);
+    });
+    expect(ms).toBeLessThan(500);
   });
 });

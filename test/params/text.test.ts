@@ -3,6 +3,7 @@ import { describe, expect, it } from "@jest/globals";
 import { custom } from "../../services/shared/params/modifiers.ts";
 import { secretText, text, url } from "../../services/shared/params/rules.ts";
 import { faults, notTexts, readOne } from "./read-one.ts";
+import { cpuMsOf } from "../support/cpu-time.ts";
 
 describe("a text", () => {
   it.each([
@@ -52,10 +53,11 @@ describe("a text", () => {
 
   it("of a megabyte of combining marks is refused at once", () => {
     const hostile = "\u0301\u0323".repeat(250_000);
-    const start = performance.now();
-    expect(faults(text({ max: 200, trim: true }), hostile)).toHaveLength(1);
-    expect(faults(text(), hostile.slice(0, 90_000))).toHaveLength(1);
-    expect(performance.now() - start).toBeLessThan(500);
+    const ms = cpuMsOf(() => {
+      expect(faults(text({ max: 200, trim: true }), hostile)).toHaveLength(1);
+      expect(faults(text(), hostile.slice(0, 90_000))).toHaveLength(1);
+    });
+    expect(ms).toBeLessThan(500);
   });
 
   it("is never trimmed when it is a secret", () => {

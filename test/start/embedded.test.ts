@@ -149,6 +149,7 @@ describe("faults", () => {
       for (;;) {
         const name = `Ward ${++sent}`;
         const answer = await createDepartment(service, name).catch(() => undefined);
+        // The killed process answers no more.
         if (answer === undefined) return;
         if (answer.status === 201) acknowledged.push(name);
         if (acknowledged.length === 150) service.running.child.kill("SIGKILL");

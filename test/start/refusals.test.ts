@@ -103,6 +103,27 @@ describe("addresses", () => {
     });
   });
 
+  it("a taken port in production, as an entry of the log", async () => {
+    const production = { NODE_ENV: "production", HOST: "127.0.0.1", PUBLIC_URL: "https://records.example" };
+    const { code, sentences } = await refusal({
+      ...settings,
+      ...production,
+      DEMO_MODE: "false",
+      ADMIN_PASSWORD: "Quiet-Harbour-2291",
+      PORT: String(port),
+    });
+    expect([code, sentences.map((line) => JSON.parse(line))]).toEqual([
+      1,
+      [
+        {
+          level: "fatal",
+          time: expect.any(String),
+          msg: `Port ${port} on 127.0.0.1 is in use by another program: set PORT to a free one.`,
+        },
+      ],
+    ]);
+  });
+
   it("a taken port for probes", async () => {
     const { code, sentences } = await refusal({ ...settings, HEALTH_PORT: String(port) });
     expect({ code, sentences }).toEqual({
@@ -152,8 +173,12 @@ describe("settings", () => {
     const { code, sentences } = await refusal({ NODE_ENV: "production", DATA_DIR: dataDir });
     expect(code).toBe(1);
     expect(sentences).toHaveLength(3);
+    const entries = sentences.map((line) => JSON.parse(line));
+    expect(entries).toEqual(
+      sentences.map(() => ({ level: "fatal", time: expect.any(String), msg: expect.any(String) })),
+    );
     for (const name of ["JWT_SECRET", "BOOT_SECRET", "ADMIN_PASSWORD"]) {
-      expect(sentences.filter((sentence) => sentence.startsWith(name))).toHaveLength(1);
+      expect(entries.filter(({ msg }) => msg.startsWith(name))).toHaveLength(1);
     }
     expect(await readdir(folder)).not.toContain("production");
   });

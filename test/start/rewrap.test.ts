@@ -32,8 +32,8 @@ async function visit<T>(
   look: (url: string, token: string) => Promise<T>,
 ): Promise<T> {
   const running = runProcess(env);
-  const url = await addressOf(running);
   try {
+    const url = await addressOf(running);
     return await look(url, await signIn(url));
   } finally {
     expect(await running.stop()).toBe(0);

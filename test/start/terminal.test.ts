@@ -83,6 +83,7 @@ async function untilRefused(port: number): Promise<void> {
       async (answer) => void (await answer.arrayBuffer()),
       () => true,
     );
+    // What was waited for.
     if (refused === true) return;
   }
   throw new Error("still lets requests in");

@@ -299,7 +299,11 @@ export async function startService(
   });
   const call = (method: string, path: string, options?: CallOptions) => callApi(url, method, path, options);
   const signInAs = async (email: string, subdomain: string, password = demoPassword): Promise<string> => {
-    const answer = await call("POST", "/api/auth/login", { body: { email, password, subdomain } });
+    // 503: a machine so busy that no password could be looked at; who signs in to test something else comes again.
+    const answer = await eventually(async () => {
+      const given = await call("POST", "/api/auth/login", { body: { email, password, subdomain } });
+      return given.status !== 503 && given;
+    });
     if (answer.status !== 200) throw new Error(`sign-in of ${email} answered ${answer.status}`);
     return answer.body.access_token;
   };
