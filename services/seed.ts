@@ -57,6 +57,8 @@ export async function seed(broker: ServiceBroker, runtime: Runtime): Promise<Sig
   );
   if (!local) return [];
   return runtime.database.change(platform, Caller.system("start"), async (change) => {
+    // The first data are made by other transactions, passwords hashed among them; this one only holds the lock.
+    await change.execute("select set_config('idle_in_transaction_session_timeout', '120s', true)");
     // Replicas that start together come one after the other.
     await change.execute("select pg_advisory_xact_lock(hashtext('start.seed'))");
     return seedAll(broker, runtime);
