@@ -1,5 +1,6 @@
-// The bus, typed. A contract declares a service's actions, and adds itself to `Actions` (and its events to `Events`) by
-// declaration merging: `call.bus("users.get", {…})` is checked without any import between services.
+// The bus, typed. A contract declares a service's actions: who may call them, their parameters and their result; it
+// adds itself to `Actions` (and its events to `Events`) by declaration merging, so `call.bus("users.get", {…})` is
+// checked for name, parameters and result without any import between services.
 import type { Context, Service, ServiceBroker, ServiceSchema } from "moleculer";
 import type { RecordsAction } from "./middleware.ts";
 import type { Access } from "./access.ts";
@@ -37,7 +38,8 @@ export interface ActionContract extends Places {
   /** Set: also answered to those whose tenant is being restored; all else is 503 to them. */
   readonly duringRestore?: true;
   /**
-   * Set: it only reads, or a second run changes nothing more. So it is called elsewhere when its node does not answer (bus-silence.ts).
+   * Set: it only reads, or a second run changes nothing more than the first. So it is called elsewhere when its node does not
+   * answer, though it may have run there; anything else is refused then. See bus-silence.ts.
    */
   readonly repeatable?: true;
 }
@@ -114,14 +116,9 @@ export class Call<P> {
   }
 
   /** Calls an action on one node; another node's answer is no answer of this one. */
-  busAt<K extends keyof Actions>(
-    nodeID: string,
-    name: K,
-    input: Input<K>,
-    timeoutMs: number,
-  ): Promise<Result<K>> {
+  busAt<K extends keyof Actions>(nodeID: string, name: K, input: Input<K>, ms: number): Promise<Result<K>> {
     const meta = { caller: this.caller.through(this.#service) };
-    return this.#ctx.call(name, input, { nodeID, timeout: timeoutMs, retries: 0, meta });
+    return this.#ctx.call(name, input, { nodeID, timeout: ms, retries: 0, meta });
   }
 
   /** "ok" while this node can reach the others; always so when the bus is in-process. */

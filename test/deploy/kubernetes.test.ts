@@ -103,7 +103,6 @@ const stages: Stage[] = [
   "k8s/components/nats",
   "k8s/components/postgres-dev",
   "k8s/components/store-dev",
-  "k8s/components/tracing",
 ].map(written);
 for (const name of overlays) {
   const objects = rendered(name);
@@ -546,4 +545,20 @@ it("docs/deploy.md creates the Secrets with the keys that pods cannot start with
     const creating = new RegExp(`^secret ${name} (?:[^\\n]|\\\\\\n)*?--from-literal=${key}=`, "m");
     expect(docs).toMatch(creating);
   }
+});
+
+describe("the component for traces", () => {
+  const { objects, settings } = written("k8s/components/tracing");
+  it("has settings that there are, and that are taken", () => {
+    expect(Object.keys(settings).filter((name) => !isSetting(name))).toEqual([]);
+    expect(readConfig({ ...settings })).toMatchObject({ otelSamplerRatio: 0.1, otelServiceName: "records" });
+  });
+  it("opens the collector's port to our pods, and nothing else", () => {
+    expect(objects.map(({ kind }) => kind)).toEqual(["NetworkPolicy"]);
+    const [{ spec }] = objects as [Tree];
+    expect(spec.policyTypes).toEqual(["Egress"]);
+    expect(spec.podSelector.matchLabels).toEqual({ "app.kubernetes.io/name": "records" });
+    const port = Number(URL.parse(settings["OTEL_EXPORTER_OTLP_ENDPOINT"] ?? "")?.port);
+    expect(spec.egress).toEqual([{ to: [expect.anything()], ports: [{ protocol: "TCP", port }] }]);
+  });
 });

@@ -55,6 +55,39 @@ it("where no service runs it says so in one sentence", async () => {
 });
 
 describeWithTerminal("at the prompt", () => {
+  it("changes how much the logs tell, for all or one module, and has it audited", async () => {
+    const terminal = await openRepl();
+    terminal.type("loglevel\r");
+    await terminal.shows(/main info, bus warn/);
+    terminal.type("loglevel error access\r");
+    await terminal.shows(/main info, .*access error/);
+    const quiet = await service.call("GET", "/api/auth/tenants");
+    terminal.type("loglevel debug\r");
+    await terminal.shows(/main debug, bus warn/);
+    const told = await service.call("GET", "/api/auth/tenants");
+    const idOf = ({ headers }: { headers: Headers }) => headers.get("x-request-id") ?? "-";
+    await eventually(async () => service.process.output().includes(idOf(told)));
+    expect(service.process.output()).not.toContain(idOf(quiet));
+    terminal.type("loglevel loud\r");
+    await terminal.shows(/422 validation_error: [^\n]*level/);
+    terminal.type("loglevel info nothing\r");
+    await terminal.shows(/404 not_found: Module not found/);
+    terminal.type("loglevel info '*' nowhere\r");
+    await terminal.shows(/404 not_found: Node not found/);
+    terminal.type("loglevel info\r");
+    await terminal.shows(/main info, bus warn[^]*main info, bus warn/);
+    terminal.type(ctrlD);
+    await terminal.exited;
+    const token = await service.signIn("superadmin");
+    const { body } = await service.call("GET", "/api/admin/audit?action=log.set_level", { token });
+    expect(body.items.map(({ changes }: { changes: object }) => changes)).toContainEqual({
+      operator: userInfo().username,
+      level: "error",
+      module: "access",
+      node: "all",
+    });
+  });
+
   it("finds what was deleted and brings it back, under the name of the account", async () => {
     const superadmin = await service.signIn("superadmin");
     const { body: made } = await service.call("POST", "/api/admin/tenants", {

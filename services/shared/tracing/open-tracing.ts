@@ -1,4 +1,4 @@
-// Switches tracing on where OpenTelemetry's variables say so. Off, none of its packages is loaded.
+// Switches tracing on where OpenTelemetry's variables say so. Off, nothing of its SDK is loaded.
 import type { Logger } from "pino";
 import { levelsOf } from "../log-levels.ts";
 import type { Config } from "../settings/settings.ts";
