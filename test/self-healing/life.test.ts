@@ -1,4 +1,5 @@
 // The life of a fix and its incidents over HTTP: proposed when its fault is met, confirmed by a person, healed, verified.
+import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { catalogue } from "../../services/shared/healing/catalogue.ts";
 import { eventually } from "../support/service.ts";
@@ -249,6 +250,68 @@ describe("the guards", () => {
     await scene.confirm(code);
     await eventually(async () => (await scene.fixOf(code)).open_incidents === 0);
     for (const { id } of clinics) expect(await actual(id)).toEqual([]);
+  });
+});
+
+describe("trouble meanwhile", () => {
+  it("a detector that hangs holds nobody up: its service is named, and its incidents stay", async () => {
+    const { id: tenantId } = await clinic();
+    await miscount(scene, tenantId);
+    await scene.sql("update fixes set status = 'proposed' where code = $1", [code]);
+    await scene.look();
+    const other = new pg.Client({ connectionString: scene.service.database.url });
+    await other.connect();
+    try {
+      await other.query("begin; lock table user_counts in access exclusive mode");
+      const seen = await scene.look();
+      expect(seen.silent).toContain("users");
+    } finally {
+      await other.end();
+    }
+    expect((await scene.incidents(code))[0]).toMatchObject({ status: "open", target: `tenant:${tenantId}` });
+    await scene.confirm(code);
+    await scene.met(code, `tenant:${tenantId}`, "healed");
+  });
+
+  it("a fix that is deleted while it is applied leaves no incident behind that nobody goes on with", async () => {
+    const { id: tenantId } = await clinic();
+    const { id } = await scene.fixOf(code);
+    const target = `tenant:${tenantId}`;
+    // As a process leaves it that died over its try, after its fix was deleted.
+    const [made] = await scene.sql<{ id: string }>(
+      `with off as (insert into fixes (code, title, problem, risk, seeded_hash, deleted_at)
+         select 'gone_fault', title, problem, risk, seeded_hash, now() from fixes where id = $1 returning id)
+       insert into incidents (fix_id, tenant_id, code, service, target, evidence, status, tries, tried_at)
+       select id, $2, 'gone_fault', 'users', $3, '{}', 'healing', 1, now() - interval '4 minutes' from off returning id`,
+      [id, tenantId, target],
+    );
+    await scene.look();
+    const [left] = await scene.sql(
+      "select status, ended_at is not null as ended from incidents where id = $1",
+      [made?.id],
+    );
+    expect(left).toEqual({ status: "dismissed", ended: true });
+  });
+
+  it("a thousand targets at once are met a hundred at a look, and stop what would mend them", async () => {
+    await scene.sql(
+      `insert into tenants (name, subdomain) select 'Many', 'many-' || n from generate_series(1, 1000) n`,
+    );
+    await scene.sql(
+      `insert into user_counts (tenant_id, role, is_active, users) select id, 'nurse', true, 1 from tenants where name = 'Many'`,
+    );
+    expect(await scene.look()).toMatchObject({ found: 100, silent: [] });
+    await eventually(async () => {
+      await scene.look();
+      const { status } = await scene.fixOf(code);
+      return status === "suspended";
+    });
+    await scene.sql(
+      "delete from user_counts where tenant_id in (select id from tenants where name = 'Many')",
+    );
+    await scene.sql("update incidents set ended_at = now(), status = 'ended' where ended_at is null");
+    await scene.sql("delete from tenants where name = 'Many'");
+    await scene.confirm(code);
   });
 });
 
