@@ -8,6 +8,7 @@ import { faultOf } from "../shared/healing/catalogue.ts";
 import { askForFaults, askToHeal } from "../shared/healing/port.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { system } from "./fix-row.ts";
+import { deadSeconds } from "./incident.rules.ts";
 import { endIncident, type Held, type Outcome, recordOutcome } from "./record-outcome.ts";
 
 export interface Healer {
@@ -18,8 +19,6 @@ export interface Healer {
 
 const dueMax = 1_000;
 const healMsMax = 120_000;
-/** A try takes two minutes at most; whoever has not ended by then died. */
-const deadSeconds = 180;
 const askAgainMs = 2_000;
 
 /** Open and due, or left behind by a process that died. */

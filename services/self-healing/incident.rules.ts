@@ -10,7 +10,7 @@ export type IncidentStatus = (typeof incidentStatuses)[number];
  */
 export const transitions: Readonly<Record<IncidentStatus, readonly IncidentStatus[]>> = {
   open: ["healing", "ended", "dismissed"],
-  healing: ["healed", "open", "failed", "ended"],
+  healing: ["healed", "open", "failed", "ended", "dismissed"],
   failed: ["open", "dismissed"],
   healed: [],
   ended: [],
@@ -18,6 +18,8 @@ export const transitions: Readonly<Record<IncidentStatus, readonly IncidentStatu
 };
 
 export const triesMax = 5;
+/** A try takes two minutes at most; whoever has not ended by then died. */
+export const deadSeconds = 180;
 /** A fault that comes back at a target that was mended so recently is not mended again by itself. */
 export const cooldownSeconds = 3_600;
 const triesWatched = 10;

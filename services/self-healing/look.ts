@@ -4,8 +4,10 @@ import type { ServiceBroker } from "moleculer";
 import { platform } from "../shared/database/scope.ts";
 import { catalogue, type FaultCode } from "../shared/healing/catalogue.ts";
 import type { KnownFault } from "../shared/healing/known-fault.ts";
-import { askForFaults, type Finding } from "../shared/healing/port.ts";
+import { askForFaults, type Finding, type Looked } from "../shared/healing/port.ts";
 import type { Runtime } from "../shared/runtime.ts";
+import { system } from "./fix-row.ts";
+import { deadSeconds } from "./incident.rules.ts";
 import { recordLook } from "./record-look.ts";
 
 export interface Looker {
@@ -41,6 +43,8 @@ interface Last {
   off: boolean;
 }
 
+/** A service that has left so many questions of one look unanswered is not asked again in it: each costs the whole wait. */
+const unansweredMax = 2;
 /** A clock that ticks each minute is never quite on time. */
 const earlySeconds = 20;
 
@@ -51,6 +55,8 @@ export async function lookForFaults(
   msMax: number,
 ): Promise<Seen> {
   const deadline = performance.now() + msMax;
+  const asking = new Asking(looker, deadline);
+  await dismissOrphans(looker.runtime);
   const last = new Map((await readLooks(looker.runtime)).map((row) => [row.code, row]));
   const age = (code: string) => last.get(code)?.age ?? Number.POSITIVE_INFINITY;
   const due = catalogue
@@ -66,8 +72,8 @@ export async function lookForFaults(
   for (const known of due) {
     // What there was no time for is the first next time.
     if (performance.now() > deadline) break;
-    const look = await lookFor(looker, known, last.get(known.code)?.cursor ?? null);
-    const opened = await recordLook(looker, look);
+    const look = await lookFor(asking, known, last.get(known.code)?.cursor ?? null);
+    const opened = await recordLook(looker, look, asking);
     seen.looked += 1;
     seen.found += look.findings.length;
     seen.opened += opened;
@@ -88,11 +94,51 @@ function readLooks({ database }: Runtime): Promise<Last[]> {
   });
 }
 
-async function lookFor(
-  { broker, runtime }: Looker,
-  known: Look["known"],
-  cursor: string | null,
-): Promise<Look> {
+/** What was being mended when its fix was deleted, and whose process died, is nobody's any more. */
+async function dismissOrphans({ database }: Runtime): Promise<void> {
+  await database.write(platform, system, {
+    name: "self-healing.dismiss_orphans",
+    text: `with dismissed as (update incidents i set status = 'dismissed', ended_at = now() from fixes f
+        where f.id = i.fix_id and f.deleted_at is not null and i.ended_at is null
+          and (i.status <> 'healing' or i.tried_at < now() - interval '${deadSeconds} seconds')
+        returning i.id, i.fix_id, i.tenant_id)
+      insert into incident_steps (incident_id, fix_id, tenant_id, step)
+      select id, fix_id, tenant_id, 'dismissed' from dismissed returning incident_id`,
+    values: [],
+  });
+}
+
+/** The questions of one look. */
+export class Asking {
+  readonly #looker: Looker;
+  readonly #deadline: number;
+  readonly #unanswered = new Map<string, number>();
+
+  constructor(looker: Looker, deadline: number) {
+    this.#looker = looker;
+    this.#deadline = deadline;
+  }
+
+  get isOver(): boolean {
+    return performance.now() > this.#deadline;
+  }
+
+  /** @returns undefined when the service does not answer, or has not before */
+  async ask(service: string, asked: Parameters<typeof askForFaults>[2]): Promise<Looked | undefined> {
+    const before = this.#unanswered.get(service) ?? 0;
+    if (before >= unansweredMax) return undefined;
+    const { broker, runtime } = this.#looker;
+    try {
+      return await askForFaults(broker, service, asked);
+    } catch (error) {
+      this.#unanswered.set(service, before + 1);
+      runtime.log.debug({ service, code: asked.code, err: error }, "a service did not say what is at fault");
+      return undefined;
+    }
+  }
+}
+
+async function lookFor(asking: Asking, known: Look["known"], cursor: string | null): Promise<Look> {
   const look: Look = {
     known,
     findings: [],
@@ -102,18 +148,14 @@ async function lookFor(
     startedAt: performance.now(),
   };
   for (const service of known.at) {
-    try {
-      const answer = await askForFaults(broker, service, {
-        code: known.code,
-        ...(cursor === null ? {} : { cursor }),
-      });
-      look.findings.push(...answer.findings.map((finding) => ({ ...finding, service })));
-      if (answer.targets !== null) look.targets = (look.targets ?? 0) + answer.targets;
-      look.cursor = answer.cursor;
-    } catch (error) {
+    const answer = await asking.ask(service, { code: known.code, ...(cursor === null ? {} : { cursor }) });
+    if (answer === undefined) {
       look.silent.push(service);
-      runtime.log.debug({ service, code: known.code, err: error }, "a service did not say what is at fault");
+      continue;
     }
+    look.findings.push(...answer.findings.map((finding) => ({ ...finding, service })));
+    if (answer.targets !== null) look.targets = (look.targets ?? 0) + answer.targets;
+    look.cursor = answer.cursor;
   }
   return look;
 }

@@ -2,11 +2,10 @@
 // a mass event.
 import type { PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
-import { askForFaults } from "../shared/healing/port.ts";
 import { platformTenant, system } from "./fix-row.ts";
 import { enqueueDue } from "./heal.ts";
 import { cooldownSeconds, isMassEvent } from "./incident.rules.ts";
-import type { Look, Looker, ServiceFinding } from "./look.ts";
+import type { Asking, Look, Looker, ServiceFinding } from "./look.ts";
 import { endIncident, type Held, suspend } from "./record-outcome.ts";
 import { propose } from "./seed-fixes.ts";
 import { tellOperators } from "./tell-operators.ts";
@@ -23,10 +22,10 @@ interface FixState {
 }
 
 /** @returns how many incidents are new */
-export async function recordLook(looker: Looker, look: Look): Promise<number> {
+export async function recordLook(looker: Looker, look: Look, asking: Asking): Promise<number> {
   const { database } = looker.runtime;
   const { code } = look.known;
-  const gone = await findGone(looker, look);
+  const gone = await findGone(looker, look, asking);
   return database.change(platform, system, async (change) => {
     await noteLook(change, look);
     for (const held of gone) await endIncident(change, held);
@@ -47,7 +46,11 @@ async function noteLook(change: PlainChange, { known, findings, targets, cursor,
 }
 
 /** A look may see a part only, so what it did not find is asked for by name before it is believed to be gone. */
-async function findGone({ broker, runtime }: Looker, { known, findings }: Look): Promise<Held[]> {
+async function findGone(
+  { runtime }: Looker,
+  { known, findings, silent }: Look,
+  asking: Asking,
+): Promise<Held[]> {
   const { code } = known;
   const live = await runtime.database.read<Held>(platform, {
     name: "self-healing.live_incidents",
@@ -58,13 +61,12 @@ async function findGone({ broker, runtime }: Looker, { known, findings }: Look):
   });
   const gone: Held[] = [];
   for (const held of live) {
-    try {
-      const { service, target } = held;
-      const answer = await askForFaults(broker, service, { code, target });
-      if (answer.findings.every((each) => each.target !== target)) gone.push(held);
-    } catch (error) {
-      runtime.log.debug({ code, err: error }, "a service did not say whether a fault is gone");
-    }
+    // Who was not asked for lack of time has its turn in the next look: the longest unseen come first.
+    if (asking.isOver) break;
+    const { service, target } = held;
+    if (silent.includes(service)) continue;
+    const answer = await asking.ask(service, { code, target });
+    if (answer?.findings.every((each) => each.target !== target) === true) gone.push(held);
   }
   return gone;
 }

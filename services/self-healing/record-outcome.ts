@@ -22,7 +22,7 @@ export interface Outcome {
   facts: { why?: string; done?: Done; seconds?: number };
 }
 
-type Step = "healed" | "try_failed" | "failed" | "ended";
+type Step = "healed" | "try_failed" | "failed" | "ended" | "dismissed";
 
 async function addStep(change: PlainChange, held: Held, step: Step, facts: Outcome["facts"] = {}) {
   await change.execute(
@@ -44,7 +44,11 @@ export async function endIncident(change: PlainChange, held: Held): Promise<void
 export async function recordOutcome(change: PlainChange, held: Held, outcome: Outcome): Promise<void> {
   const healed = outcome.result === "healed";
   // The fix's row first: the guard of one fix is asked by one try at a time.
-  await change.execute("select from fixes where id = $1 for update", [held.fix_id]);
+  const [fix] = await change.execute<{ off: boolean }>(
+    "select deleted_at is not null as off from fixes where id = $1 for update",
+    [held.fix_id],
+  );
+  if (fix?.off !== false && !healed) return dismiss(change, held, outcome.facts);
   const status = healed ? "healed" : held.tries >= triesMax ? "failed" : "open";
   const changed = await change.execute(
     `update incidents set status = $2, ended_at = case $2 when 'healed' then now() end,
@@ -68,6 +72,17 @@ export async function recordOutcome(change: PlainChange, held: Held, outcome: Ou
     await guard(change, held);
   }
   await tell(change, held, healed, outcome.facts);
+}
+
+/** Its fix was deleted while it was being mended, which did not help: nobody goes on with it. */
+async function dismiss(change: PlainChange, held: Held, facts: Outcome["facts"]): Promise<void> {
+  const dismissed = await change.execute(
+    "update incidents set status = 'dismissed', ended_at = now() where id = $1 and status = 'healing' and tries = $2 returning id",
+    [held.id, held.tries],
+  );
+  if (dismissed.length === 0) return;
+  await addStep(change, held, "try_failed", facts);
+  await addStep(change, held, "dismissed");
 }
 
 /** To the tenant that it concerns, and to the platform. */

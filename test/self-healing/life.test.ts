@@ -252,6 +252,28 @@ describe("the guards", () => {
   });
 });
 
+describe("trouble meanwhile", () => {
+  it("a fix that is deleted while it is applied leaves no incident behind that nobody goes on with", async () => {
+    const { id: tenantId } = await clinic();
+    const { id } = await scene.fixOf(code);
+    const target = `tenant:${tenantId}`;
+    // As a process leaves it that died over its try, after its fix was deleted.
+    const [made] = await scene.sql<{ id: string }>(
+      `with off as (insert into fixes (code, title, problem, risk, seeded_hash, deleted_at)
+         select 'gone_fault', title, problem, risk, seeded_hash, now() from fixes where id = $1 returning id)
+       insert into incidents (fix_id, tenant_id, code, service, target, evidence, status, tries, tried_at)
+       select id, $2, 'gone_fault', 'users', $3, '{}', 'healing', 1, now() - interval '4 minutes' from off returning id`,
+      [id, tenantId, target],
+    );
+    await scene.look();
+    const [left] = await scene.sql(
+      "select status, ended_at is not null as ended from incidents where id = $1",
+      [made?.id],
+    );
+    expect(left).toEqual({ status: "dismissed", ended: true });
+  });
+});
+
 describe("a remedy that does not help", () => {
   it("is tried five times, then a person is told; more than five failures of ten stop the fix", async () => {
     const [one, other] = [await clinic(), await clinic()];

@@ -96,9 +96,9 @@ export async function miscount({ sql }: Scene, tenantId: number, by = 3): Promis
 export interface Provoking {
   provoked: Set<string>;
   /** Met, and for one with a remedy: healed, verified, and the time that it took is known. */
-  seen(code: FaultCode, target: string | RegExp): Promise<Incident>;
+  seen: (code: FaultCode, target: string | RegExp) => Promise<Incident>;
   /** From detected to verified, by fix, as lines: BENCHMARKS.md has them. */
-  repairTimes(): string;
+  repairTimes: () => string;
 }
 
 /** Every fix with a remedy is confirmed, so that what happens is what happens by itself. */

@@ -37,7 +37,7 @@ export function certificateEnds(
       });
       const inFiles = Object.entries(files).map(([setting, pem]): [string, Lifetime | undefined] => [
         `certificate:${setting}`,
-        pem === undefined ? undefined : firstToEnd(pem),
+        pem === undefined ? undefined : lifetimeIn(pem, setting.endsWith("_CA_FILE")),
       ]);
       const found: Found[] = [];
       for (const [name, lifetime] of [...(await Promise.all(asked)), ...inFiles]) {
@@ -52,13 +52,14 @@ export function certificateEnds(
   };
 }
 
-/** Of a file with several. */
-function firstToEnd(pem: string): Lifetime | undefined {
+/** Of a file of authorities the last to end, as bundles hold many that have ended; of a chain the first. */
+function lifetimeIn(pem: string, areAuthorities: boolean): Lifetime | undefined {
   const all = (pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? []).map((each) => {
     const { validFromDate: from, validToDate: until } = new X509Certificate(each);
     return { from, until };
   });
-  return all.sort((a, b) => a.until.getTime() - b.until.getTime())[0];
+  const sorted = all.sort((a, b) => a.until.getTime() - b.until.getTime());
+  return areAuthorities ? sorted.at(-1) : sorted[0];
 }
 
 /** An address of https, or none. */

@@ -68,7 +68,7 @@ export const faultsOfServers = {
     at: ["backups", "mail", "messenger", "self-healing"],
     title: "A certificate that ends soon",
     problem:
-      "A certificate ends in less than 14 days (a short-lived one in less than a fifth of its life): of PUBLIC_URL, NATS_URL, the database, the mail server, the S3 server or its S3_CA_FILE, or the messenger.",
+      "A certificate ends in less than 14 days (a short-lived one in less than a fifth of its life): of PUBLIC_URL, NATS_URL, the database, the mail server, the S3 server or the messenger, or in S3_CA_FILE, NATS_CA_FILE and NATS_CERT_FILE.",
     remedy: null,
     never:
       "Renews or trusts a certificate. A server that cannot be reached is not taken for one whose certificate ends.",

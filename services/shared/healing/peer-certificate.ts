@@ -1,7 +1,7 @@
 // The certificate that a server shows: read from a connection that is made for it and ended at once. Nothing is sent but what
 // it takes to come to TLS, and nothing is believed: whether the certificate is a good one is for those who use the server.
 import { createConnection, isIP, type Socket } from "node:net";
-import { connect, type DetailedPeerCertificate, type TLSSocket } from "node:tls";
+import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 
 export interface TlsServer {
   host: string;
@@ -38,7 +38,7 @@ export function peerLifetime(server: TlsServer): Promise<Lifetime | undefined> {
           // An expired or foreign one is to be looked at too.
           secured = connect({ socket, servername, rejectUnauthorized: false });
           secured.on("error", () => end(undefined));
-          secured.once("secureConnect", () => end(lifetimeOf(secured?.getPeerCertificate(true))));
+          secured.once("secureConnect", () => end(lifetimeOf(secured?.getPeerCertificate())));
         })
         .catch(() => end(undefined));
     });
@@ -48,16 +48,10 @@ export function peerLifetime(server: TlsServer): Promise<Lifetime | undefined> {
   });
 }
 
-/** The first to end of the certificate and those that it was signed with, as far as the server shows them. */
-function lifetimeOf(shown: DetailedPeerCertificate | undefined): Lifetime | undefined {
-  let shortest: Lifetime | undefined;
-  const seen = new Set<unknown>();
-  for (let each = shown; each?.valid_to !== undefined && !seen.has(each); each = each.issuerCertificate) {
-    seen.add(each);
-    const lifetime = { from: new Date(each.valid_from), until: new Date(each.valid_to) };
-    if (shortest === undefined || lifetime.until < shortest.until) shortest = lifetime;
-  }
-  return shortest;
+/** Its own alone: what it was signed with may be shown for old clients although it has ended. */
+function lifetimeOf(shown: PeerCertificate | undefined): Lifetime | undefined {
+  if (shown?.valid_to === undefined) return undefined;
+  return { from: new Date(shown.valid_from), until: new Date(shown.valid_to) };
 }
 
 /** @returns the first text that matches, or undefined when it becomes too long */

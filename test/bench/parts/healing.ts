@@ -128,8 +128,9 @@ async function timeToHeal(stage: Stage, { owner }: Scene): Promise<void> {
     const minutes = catalogue.find((known) => known.code === code)?.everyMinutes ?? 1;
     const startedAt = performance.now();
     await owner.query(broken);
-    await lookOnce(owner, [minutes]);
+    // One look sees a part of the tenants only.
     await until(async () => {
+      await lookOnce(owner, [minutes]);
       const { rows } = await owner.query("select from incidents where code = $1 and status = 'healed'", [
         code,
       ]);
@@ -139,7 +140,7 @@ async function timeToHeal(stage: Stage, { owner }: Scene): Promise<void> {
       claim: `${code}: broken, looked for at once, healed and verified`,
       measured: (performance.now() - startedAt) / 1000,
       sense: "at most",
-      bound: stage.pick(healMsMax, healMsMax, lookMsMax) / 1000,
+      bound: (stage.size === "smallest" ? lookMsMax : healMsMax) / 1000,
       unit: "s",
     });
   }
