@@ -2,7 +2,7 @@
 // then renamed to its place, which is one step in the file system: so it is there whole or not at all, also after a crash.
 import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { type FileHandle, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, link, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -18,6 +18,9 @@ const probeMsMax = 2_000;
 /** What may wait to be written: more than one chunk, so that several go in one call. */
 const writeBytes = 1024 * 1024;
 
+/** Where backups are without an object store. */
+export const backupsFolder = (dataDir: string) => join(dataDir, "backups");
+
 export class FolderStore implements Store {
   readonly #root: string;
 
@@ -32,14 +35,32 @@ export class FolderStore implements Store {
       const written = await this.#write(body, signal);
       await makeFolder(dirname(place), folderMode);
       await rename(written.path, place).catch(removing(written.path));
-      // The new name, and the folders that were made for it, are kept by their folders.
-      for (let folder = dirname(place); folder.length >= this.#root.length; folder = dirname(folder))
-        await syncFolder(folder);
+      await this.#syncFolders(place);
       return { bytes: written.bytes };
     } catch (error) {
       body.destroy();
       // Not the error that Node.js makes of an abort.
       signal.throwIfAborted();
+      throw asStoreError(error);
+    }
+  }
+
+  async putOnce(key: string, bytes: Buffer, signal: AbortSignal): Promise<boolean> {
+    const place = this.#placeOf(key);
+    try {
+      const { path } = await this.#write(Readable.from([bytes]), signal);
+      try {
+        await makeFolder(dirname(place), folderMode);
+        // Unlike a rename it fails where something is.
+        await link(path, place);
+      } finally {
+        await rm(path, { force: true });
+      }
+      await this.#syncFolders(place);
+      return true;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (errorCode(error) === "EEXIST") return false;
       throw asStoreError(error);
     }
   }
@@ -120,6 +141,12 @@ export class FolderStore implements Store {
         ? new StoreError("unavailable", "The folder does not answer.")
         : asStoreError(error);
     }
+  }
+
+  /** The new name, and the folders that were made for it, are kept by their folders. */
+  async #syncFolders(place: string): Promise<void> {
+    for (let folder = dirname(place); folder.length >= this.#root.length; folder = dirname(folder))
+      await syncFolder(folder);
   }
 
   #placeOf(key: string): string {
