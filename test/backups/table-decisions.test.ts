@@ -117,6 +117,7 @@ describe("an archive", () => {
   const giving = (store: Store, alter: (bytes: Buffer) => Buffer) =>
     ({
       put: (...given: Parameters<Store["put"]>) => store.put(...given),
+      putOnce: (...given: Parameters<Store["putOnce"]>) => store.putOnce(...given),
       stat: (key: string) => store.stat(key),
       remove: (key: string) => store.remove(key),
       get: async (key: string) => Readable.from([alter(await buffer(await store.get(key, signal)))]),
