@@ -143,7 +143,7 @@ export class FolderStore implements Store {
     }
   }
 
-  /** The new name, and the folders that were made for it, are kept by their folders. */
+  /** A new name is kept by its folders. */
   async #syncFolders(place: string): Promise<void> {
     for (let folder = dirname(place); folder.length >= this.#root.length; folder = dirname(folder))
       await syncFolder(folder);
@@ -173,12 +173,10 @@ export class FolderStore implements Store {
   }
 }
 
-function removing(path: string): (error: unknown) => Promise<never> {
-  return async (error) => {
-    await rm(path, { force: true });
-    throw error;
-  };
-}
+const removing = (path: string) => async (error: unknown) => {
+  await rm(path, { force: true });
+  throw error;
+};
 
 async function entriesOf(folder: string) {
   try {
@@ -190,12 +188,8 @@ async function entriesOf(folder: string) {
 }
 
 async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(folder, "r");
+  await handle.sync();
 }
 
 const isAbsent = (error: unknown) => ["ENOENT", "ENOTDIR"].includes(errorCode(error));
