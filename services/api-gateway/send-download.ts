@@ -17,6 +17,8 @@ export async function sendDownload(
   response: ServerResponse,
   download: Download,
 ): Promise<void> {
+  // Each part of the way to the client listens to its end; with those who do so already they are more than Node's usual ten.
+  response.setMaxListeners(20);
   const gone = new AbortController();
   response.once("close", () => gone.abort());
   const source = await fetchFrom(download.address, gone.signal).catch((error: unknown) => {

@@ -2,8 +2,6 @@
 // were laid out as they were before it; a test demands a word about each. What is laid out has the columns of the archive,
 // the others are null.
 import { migrations } from "../../migrations/all.ts";
-import type { Bulk } from "../shared/database/bulk.ts";
-import type { Contents } from "./archive/manifest.ts";
 import { JobFailed } from "./job-failed.ts";
 
 /** The first version that made archives. */
@@ -37,27 +35,4 @@ export function stepsSince(schema: string): string[] {
     if (steps === undefined) throw new JobFailed("schema_unknown");
     return steps;
   });
-}
-
-/** Every column of the archive must have its place, and its type, where it is laid out. */
-export async function assertFits(bulk: Bulk, { tables, schema_version: schema }: Contents): Promise<void> {
-  stepsSince(schema);
-  const places = await bulk.query<{ place: string }>(
-    `select c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod) as place
-     from pg_attribute a join pg_class c on c.oid = a.attrelid
-     where c.relnamespace = 'staging'::regnamespace and c.relkind = 'r' and a.attnum > 0 and not a.attisdropped`,
-  );
-  const known = new Set(places.map(({ place }) => place));
-  for (const table of tables)
-    for (const { name, type } of table.columns)
-      if (!known.has(`${table.name}.${name} ${type}`)) throw new JobFailed("schema_unknown");
-}
-
-/** Brings what was laid out up to date. */
-export async function bringUpToDate(
-  bulk: Bulk,
-  { schema_version: schema }: Contents,
-  job: string,
-): Promise<void> {
-  for (const step of stepsSince(schema)) await bulk.query(step, [job]);
 }

@@ -25,7 +25,7 @@ import { jobStatus, listBackups } from "./list-backups.ts";
 import { removeBackup, removeObjects } from "./remove-backup.ts";
 import { backUpByNight, proveNewest, tellIfMissing } from "./nightly.ts";
 import { Plans } from "./plan-restore.ts";
-import { partsOf, runJob } from "./run-job.ts";
+import { movingOf, partsOf, runJob } from "./run-job.ts";
 import { sweepBackups } from "./sweep-backups.ts";
 import { backupJobAbandoned } from "./job-faults.ts";
 import { backupFaults } from "./backup-faults.ts";
@@ -123,6 +123,7 @@ const backups: ServiceSchema<object, object, object, BackupsService> = {
   async stopped(this: BackupsService): Promise<void> {
     this.stopping?.abort(new Error("the process stops"));
     await this.shelf?.server.close();
+    if (this.shelf !== undefined) await movingOf(runtimeOf(this)).close();
   },
 };
 

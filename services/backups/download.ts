@@ -12,7 +12,7 @@ import type { ArchiveServer } from "./archive-server.ts";
 import type { ArchiveKeyring } from "./ask-archive-keys.ts";
 import type { BackupRow } from "./backup-row.ts";
 import { findBackup } from "./find-backup.ts";
-import { asAnswer } from "./job-failed.ts";
+import { asAnswer } from "./failure-from.ts";
 import type { BackupType } from "./table-decisions.ts";
 import { whoseLog } from "./whose-log.ts";
 

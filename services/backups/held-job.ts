@@ -1,6 +1,7 @@
 // A job in the hands of a worker: every few seconds it says that it is alive and how far it is, and when it may not go on
 // any more (another worker has the job, or the process stops) everything that runs for the job is told to end.
 import type { Runtime } from "../shared/runtime.ts";
+import type { Tell } from "./moving/moving.ts";
 import { type Job, keepJob, leaseSeconds, type Standing } from "./job-store.ts";
 
 const sayEveryMs = 3_000;
@@ -38,6 +39,11 @@ export class HeldJob {
 
   at(standing: Partial<Standing>): void {
     Object.assign(this.#at, standing);
+  }
+
+  /** For work that tells how far it is: `share` 0 is `from` percent of the job, 1 is `to`. */
+  told(from: number, to: number): Tell {
+    return ({ share, ...more }) => this.at({ ...more, percent: from + (to - from) * share });
   }
 
   /** Says it now: before a step that must not be taken by two. @throws the signal's reason when it is lost */

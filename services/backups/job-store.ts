@@ -42,6 +42,10 @@ interface Row {
   operator: string | null;
 }
 
+/** Nobody waits for it. */
+export const isByClock = ({ kind, reason }: Pick<Job, "kind" | "reason">) =>
+  kind === "test" || reason === "nightly";
+
 export const system = Caller.system("backups");
 const active = `status in (${underWay.map((status) => `'${status}'`).join(", ")})`;
 
@@ -172,7 +176,26 @@ export async function endJob(
   return ended.length === 1;
 }
 
-/** What it needs is away: another try follows. */
+/** What it needs is away: another try follows after a pause, and the job's status says when and why. @returns false when another worker has it */
+export async function postponeJob(
+  change: PlainChange,
+  id: string,
+  worker: string,
+  seconds: number,
+  why: string,
+): Promise<boolean> {
+  const waiting = await change.execute(
+    `update backup_jobs set status = 'queued', leased_by = null, leased_until = now() + make_interval(secs => $3),
+       step = 'waiting until ' || to_char((now() + make_interval(secs => $3)) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') || ': ' || $4
+     where id = $1 and leased_by = $2 and ${active} returning id`,
+    [id, worker, seconds, why],
+  );
+  if (waiting.length === 0) return false;
+  await change.enqueue("backups.run", { job_id: id }, { key: `backups.run:${id}`, afterSeconds: seconds });
+  return true;
+}
+
+/** Who works on it ends before the job does: it is anybody's at once. */
 export async function releaseJob(database: Database, id: string, worker: string): Promise<void> {
   await database.write(platform, system, {
     name: "backups.release_job",

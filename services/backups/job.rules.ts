@@ -18,7 +18,18 @@ export const underWay = jobStatuses.filter((status) => transitions[status].lengt
 export const before = (status: JobStatus): JobStatus[] =>
   jobStatuses.filter((from) => transitions[from].includes(status));
 
-export const triesMax = 4;
+/**
+ * Between the tries, where what a job needs is away. Somebody waits for what was begun by hand; a store that is
+ * away for half an hour at night must not cost the night's backup, and such a job tries for 42 minutes.
+ */
+const pauseSeconds = { byHand: [5, 30, 120], byClock: [5, 30, 120, 600, 1_800] } as const;
+
+/** @returns undefined when it has been tried often enough */
+export function pauseAfter(tries: number, byClock: boolean): number | undefined {
+  return pauseSeconds[byClock ? "byClock" : "byHand"][tries - 1];
+}
+
+export const triesMax = (byClock: boolean) => pauseSeconds[byClock ? "byClock" : "byHand"].length + 1;
 
 /** Why a job failed, for programs and for people. Nothing of the tenant's is in it. */
 export interface Failure {
@@ -47,6 +58,7 @@ export const failures = {
   not_as_written: "What was read back is not what was written.",
   keys_unavailable: "The service that keeps the keys could not be reached.",
   keys_unreadable: "The keys of the backup are missing, or cannot be opened; nothing was changed.",
+  thread_lost: "The thread that moves its bytes ended, or has too much to do.",
   worker_lost: "Its worker died too often.",
   internal_error: "Something went wrong; the log of the service has the reason.",
 } as const;
@@ -61,6 +73,7 @@ const passing: readonly FailureCode[] = [
   "keys_unavailable",
   "laid_out_lost",
   "still_busy",
+  "thread_lost",
 ];
 
 export const failureOf = (code: FailureCode): Failure => ({

@@ -6,17 +6,18 @@ import { openManifest, type OpenArchive } from "./archive/open-manifest.ts";
 import { stepsSince } from "./archive-schema.ts";
 import { JobFailed } from "./job-failed.ts";
 
+/** @returns with the archive what brings its rows up to date once they are laid out */
 export async function openArchive(
   store: Store,
   keyring: ArchiveKeyring,
   wanted: { backupId: string; tenantId: number | null },
   signal: AbortSignal,
-): Promise<OpenArchive> {
+): Promise<OpenArchive & { steps: string[] }> {
   const { key, installation } = await keyring.open(wanted.backupId);
   const open = await openManifest(store, wanted.backupId, key, signal);
   const { contents } = open.manifest;
   if (contents.installation !== installation) throw new JobFailed("foreign_installation");
-  stepsSince(contents.schema_version);
+  const steps = stepsSince(contents.schema_version);
   if (contents.tenant_id !== wanted.tenantId) throw new JobFailed("archive_damaged");
-  return open;
+  return { ...open, steps };
 }

@@ -1,22 +1,11 @@
 // What a restore would change, found by laying the archive out beside the tables in a transaction that is taken back. Of a
 // large tenant that takes longer than a request may: then it goes on, and whoever asks again is told its result.
 import { randomUUID } from "node:crypto";
-import { Bulk } from "../shared/database/bulk.ts";
 import { ServiceError, Unavailable } from "../shared/errors.ts";
-import { assertKeys } from "./assert-keys.ts";
-import { bringUpToDate } from "./archive-schema.ts";
-import { asAnswer } from "./job-failed.ts";
+import { asAnswer } from "./failure-from.ts";
 import type { BackupParts } from "./make-backup.ts";
 import { openArchive } from "./open-archive.ts";
-import { planText } from "./restore-plan.ts";
-import { stage } from "./stage.ts";
-
-export interface PlannedTable {
-  table: string;
-  add: number;
-  change: number;
-  remove: number;
-}
+import type { PlannedTable } from "./read-plan.ts";
 
 const answerMsMax = 8_000;
 const planMsMax = 30 * 60_000;
@@ -87,31 +76,11 @@ export class Plans {
 }
 
 async function makePlan(
-  { store, keyring, databaseUrl }: BackupParts,
+  { store, keyring, moving }: BackupParts,
   backupId: string,
   tenantId: number,
   signal: AbortSignal,
 ): Promise<PlannedTable[]> {
-  const archive = await openArchive(store, keyring, { backupId, tenantId }, signal);
-  const job = randomUUID();
-  const bulk = await Bulk.open(databaseUrl, signal);
-  try {
-    await bulk.beginChange({ as: "restore", tenantId, job });
-    await stage(bulk, store, archive, () => {}, signal);
-    await bringUpToDate(bulk, archive.manifest.contents, job);
-    await assertKeys(bulk, job, tenantId);
-    return await readPlan(bulk, job, tenantId);
-  } finally {
-    // Ends the transaction too: nothing of it stays.
-    await bulk.close();
-  }
-}
-
-/** Statements over what was just laid out: nothing is known of it yet, and by default the planner would go row by row. */
-export const planning =
-  "select set_config('enable_nestloop', 'off', true), set_config('work_mem', '64MB', true)";
-
-export async function readPlan(bulk: Bulk, job: string, tenantId: number): Promise<PlannedTable[]> {
-  await bulk.query(planning);
-  return bulk.query<PlannedTable & object>(planText, [job, tenantId]);
+  const { steps, ...archive } = await openArchive(store, keyring, { backupId, tenantId }, signal);
+  return moving.plan(archive, { job: randomUUID(), tenantId, steps }, () => {}, signal);
 }

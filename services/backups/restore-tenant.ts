@@ -5,10 +5,7 @@ import type { AuditChanges } from "../shared/audit-changes.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { Bulk } from "../shared/database/bulk.ts";
 import { type PlainChange, recording } from "../shared/database/change.ts";
-import { assertKeys } from "./assert-keys.ts";
-import { bringUpToDate } from "./archive-schema.ts";
 import type { OpenArchive } from "./archive/open-manifest.ts";
-import { nowhere, readArchive } from "./archive/read-archive.ts";
 import { listBackup } from "./backup-row.ts";
 import { newBackupId } from "./begin-backup.ts";
 import { clearStaged, countStaged } from "./clear-staged.ts";
@@ -17,10 +14,10 @@ import type { HeldJob } from "./held-job.ts";
 import { JobFailed } from "./job-failed.ts";
 import { nameSafetyBackup, system } from "./job-store.ts";
 import { type BackupParts, makeBackup } from "./make-backup.ts";
+import type { LaidOut } from "./moving/moving.ts";
 import { openArchive } from "./open-archive.ts";
-import { planning } from "./plan-restore.ts";
+import { planning } from "./read-plan.ts";
 import { restoreStatements, sequenceText } from "./restore-statements.ts";
-import { stage } from "./stage.ts";
 import { assertStillWanted } from "./still-wanted.ts";
 
 type EndWell = (
@@ -59,14 +56,22 @@ export async function restoreTenant(
   await assertStillWanted(held.job, (text, values) =>
     runtime.database.read("platform", { name: "backups.still_wanted", text, values }),
   );
-  const archive = await openArchive(parts.store, parts.keyring, { backupId, tenantId }, held.signal);
+  const { steps, ...archive } = await openArchive(
+    parts.store,
+    parts.keyring,
+    { backupId, tenantId },
+    held.signal,
+  );
   const restore = { runtime, parts, held, tenantId, archive };
-  await check(restore);
+  // Every byte, before anything is changed.
+  await parts.moving.check(archive, held.told(0, shares.checking), held.signal);
   const safetyBackupId = await keepThePresent(restore);
   const unusableHash = await runtime.hasher.hash(crypto.randomUUID());
   await held.say({ step: "laying the archive out", percent: shares.safety });
   try {
-    const laidOut = await layOut(restore);
+    const place = { job: held.job.id, tenantId, steps };
+    const telling = held.told(shares.safety, shares.staging);
+    const laidOut = await parts.moving.layOut(archive, place, telling, held.signal);
     const freeze = new Freeze(runtime, tenantId, held.job.id);
     try {
       await held.say({ step: "freezing the tenant", percent: shares.staging });
@@ -84,17 +89,6 @@ export async function restoreTenant(
   return undefined;
 }
 
-/** Every byte, before anything is changed. */
-async function check({ parts, held, archive: { manifest, data } }: Restore): Promise<void> {
-  const whole = manifest.contents.tables.reduce((sum, { bytes }) => sum + bytes, 1);
-  let read = 0;
-  const progress = (bytes: number) => {
-    read += bytes;
-    held.at({ percent: (shares.checking * read) / whole, bytes: read });
-  };
-  await readArchive(parts.store, manifest, data, nowhere, progress, held.signal);
-}
-
 /** @returns the id under which it is listed now */
 async function keepThePresent({ runtime, parts, held, tenantId }: Restore): Promise<string> {
   const { id, createdBy } = held.job;
@@ -104,33 +98,6 @@ async function keepThePresent({ runtime, parts, held, tenantId }: Restore): Prom
   const manifest = await makeBackup(parts, held, wanted, share);
   await runtime.database.change("platform", system, (change) => listBackup(change, manifest));
   return safetyBackupId;
-}
-
-/** Rows that were laid out, by table. */
-type LaidOut = Readonly<Record<string, number>>;
-
-async function layOut({ parts, held, tenantId, archive }: Restore): Promise<LaidOut> {
-  const { contents } = archive.manifest;
-  const bulk = await Bulk.open(parts.databaseUrl, held.signal);
-  try {
-    await bulk.beginChange({ as: "restore", tenantId, job: held.job.id });
-    // A try before this one may have left some.
-    await clearStaged(bulk, held.job.id);
-    const whole = contents.tables.reduce((sum, { bytes }) => sum + bytes, 1);
-    let read = 0;
-    const progress = (bytes: number) => {
-      read += bytes;
-      held.at({ percent: shares.safety + ((shares.staging - shares.safety) * read) / whole, bytes: read });
-    };
-    await stage(bulk, parts.store, archive, progress, held.signal);
-    await bringUpToDate(bulk, contents, held.job.id);
-    await assertKeys(bulk, held.job.id, tenantId);
-    const laidOut = await countStaged(bulk, held.job.id);
-    await bulk.commit();
-    return laidOut;
-  } finally {
-    await bulk.close();
-  }
 }
 
 interface Prepared {

@@ -7,14 +7,26 @@ import type { EventFacts, PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { EventKind } from "../shared/event-kinds.ts";
 import type { Runtime } from "../shared/runtime.ts";
-import { storeOf } from "../shared/store/store-of.ts";
+import { storeOf, storeSettings } from "../shared/store/store-of.ts";
+import { perRuntime } from "../shared/per-runtime.ts";
 import { ArchiveKeyring } from "./ask-archive-keys.ts";
 import { listBackup, rowsIn } from "./backup-row.ts";
 import { HeldJob } from "./held-job.ts";
-import { failureFrom } from "./job-failed.ts";
-import { type Failure, failureOf, triesMax } from "./job.rules.ts";
-import { endJob, type Job, leaseJob, releaseJob, removeUnlisted, system } from "./job-store.ts";
+import { failureFrom } from "./failure-from.ts";
+import { type Failure, failureOf, pauseAfter, triesMax } from "./job.rules.ts";
+import {
+  endJob,
+  isByClock,
+  type Job,
+  leaseJob,
+  postponeJob,
+  releaseJob,
+  removeUnlisted,
+  system,
+} from "./job-store.ts";
 import { type BackupParts, makeBackup } from "./make-backup.ts";
+import type { Moving } from "./moving/moving.ts";
+import { MovingThread } from "./moving/moving-thread.ts";
 import { tellOperators } from "./tell-operators.ts";
 import { restoreTenant } from "./restore-tenant.ts";
 import { testRestore } from "./test-restore.ts";
@@ -37,7 +49,7 @@ export async function runJob(worker: Worker, jobId: string): Promise<void> {
   if (job === undefined) return assertNobodyWaits(worker, jobId);
   const held = new HeldJob(runtime, job, workerId, worker.stopping);
   try {
-    if (job.tries > triesMax) return await fail(worker, held, failureOf("worker_lost"));
+    if (job.tries > triesMax(isByClock(job))) return await fail(worker, held, failureOf("worker_lost"));
     const ending = await work(worker, held);
     await held.release();
     if (ending !== undefined)
@@ -80,8 +92,19 @@ async function work(worker: Worker, held: HeldJob): Promise<Ending> {
 export function partsOf({ broker, runtime }: Worker): BackupParts {
   const { databaseUrl } = runtime;
   if (databaseUrl === undefined) throw new Error("the backups need the database");
-  return { store: storeOf(runtime), keyring: new ArchiveKeyring(broker), databaseUrl };
+  return {
+    store: storeOf(runtime),
+    keyring: new ArchiveKeyring(broker),
+    databaseUrl,
+    moving: movingOf(runtime),
+  };
 }
+
+/** One thread per process. */
+export const movingOf = perRuntime(({ databaseUrl, config }): Moving => {
+  if (databaseUrl === undefined) throw new Error("the backups need the database");
+  return new MovingThread({ databaseUrl, store: storeSettings(config) });
+});
 
 /** In the audit log and as events. */
 const kinds = { backup: "backup", restore: "restore", test: "backup" } as const;
@@ -107,9 +130,12 @@ async function giveUp(worker: Worker, held: HeldJob, error: unknown): Promise<vo
   }
   const failure = failureFrom(error);
   runtime.log.warn({ job: job.id, kind: job.kind, code: failure.code, err: error }, "a backup job failed");
-  if (failure.passing && job.tries < triesMax) {
-    await releaseJob(runtime.database, job.id, held.worker);
-    throw error;
+  const seconds = failure.passing ? pauseAfter(job.tries, isByClock(job)) : undefined;
+  if (seconds !== undefined) {
+    await runtime.database.change(platform, system, (change) =>
+      postponeJob(change, job.id, held.worker, seconds, failure.sentence),
+    );
+    return;
   }
   await fail(worker, held, failure);
 }

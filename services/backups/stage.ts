@@ -6,7 +6,7 @@ import type { Store } from "../shared/store/store.ts";
 import type { ArchivedTable, Manifest } from "./archive/manifest.ts";
 import { readArchive } from "./archive/read-archive.ts";
 import { CopySink } from "./copy-sink.ts";
-import { assertFits } from "./archive-schema.ts";
+import { assertFits } from "./archive-fits.ts";
 import { tablesOf } from "./table-decisions.ts";
 
 /** @throws JobFailed when the archive's columns are not ones that can be laid out */

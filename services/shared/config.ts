@@ -126,3 +126,11 @@ function readSecretFile(name: string, path: string, faults: string[]): string | 
   }
   return undefined;
 }
+
+/** What PostgreSQL's clients read of the environment, as a URL need not say everything; for a thread that is given no more. */
+export const postgresEnvironment = (environment: NodeJS.ProcessEnv = process.env): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(environment).flatMap(([name, value]) =>
+      name.startsWith("PG") && value !== undefined ? [[name, value]] : [],
+    ),
+  );

@@ -1,6 +1,6 @@
 // What is left when something fails at a step that the test chooses: a process killed, a store that is full or away, a crash of
 // PostgreSQL. Every fault at every step stands in test/faults; here are those that a wrong order of steps would show by.
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, it } from "@jest/globals";
 import { type FaultyProxy, startFaultyProxy } from "../store/faulty-proxy.ts";
@@ -147,6 +147,13 @@ describeWithS3("backups and restores that fail", () => {
     const begun = await begin(api, clinic.token);
     await gate.reached();
     gate.spoil(() => ({ status: 503 }));
+    const waiting = await eventually(async () => {
+      const status = await call("GET", `/api/admin/backup/status/${begun.job_id}`, { token: clinic.token });
+      return status.body.status === "queued" && status.body.step.startsWith("waiting until") && status.body;
+    });
+    expect(waiting.step).toMatch(
+      /^waiting until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ: The store could not be reached\.$/,
+    );
     const job = await endedSoon(owner(), begun.job_id);
     expect(job).toMatchObject({ status: "failed", error_code: "store_unavailable", tries: 4 });
     proxy.spoil(() => "none");
@@ -169,6 +176,30 @@ describeWithS3("backups and restores that fail", () => {
       body: { backup_id: begun.backup_id },
     });
     expect(plan.status).toBe(200);
+  });
+
+  it("the manifest of a worker that slept past its lease does not take the place of the one that was written since", async () => {
+    const sleeper = processes.at(-1) ?? service.process;
+    const late = request(/^PUT .*\/manifest/);
+    const begun = await begin(api, clinic.token);
+    await late.reached();
+    sleeper.child.kill("SIGSTOP");
+    const next = runProcess(service.settings);
+    processes.push(next);
+    url = await addressOf(next);
+    await giveBack(owner(), begun.job_id);
+    expect(await endedSoon(owner(), begun.job_id)).toMatchObject({ status: "succeeded", tries: 2 });
+    const manifest = join(s3.folder, bucket, "backups", begun.backup_id, "manifest");
+    const written = await readFile(manifest);
+    const said = sleeper.output().length;
+    await late.open();
+    sleeper.child.kill("SIGCONT");
+    await eventually(async () => /"task":"backups\.run"/.test(sleeper.output().slice(said)));
+    expect((await readFile(manifest)).equals(written)).toBe(true);
+    await sleeper.stop("SIGKILL");
+    const body = { backup_id: begun.backup_id, confirm: true };
+    const answer = await call("POST", "/api/admin/backup/restore", { token: clinic.token, body });
+    expect(await endedSoon(owner(), answer.body.job_id)).toMatchObject({ status: "succeeded" });
   });
 
   it("the manifest of a killed try is gone before another archive is written in its place", async () => {

@@ -95,6 +95,10 @@ export async function giveBack(owner: pg.Client, jobId: string): Promise<void> {
 export async function endedSoon(owner: pg.Client, jobId: string, msMax = 60_000): Promise<EndedRow> {
   return eventually(async () => {
     await owner.query(
+      "update backup_jobs set leased_until = null where id = $1 and leased_by is null and leased_until > now()",
+      [jobId],
+    );
+    await owner.query(
       // Not while a lease lasts: each look at it is one of the queue's attempts.
       `update graphile_worker._private_jobs g set run_at = now() from backup_jobs j
        where g.key = 'backups.run:' || j.id and j.id = $1 and g.locked_at is null and g.run_at > now()

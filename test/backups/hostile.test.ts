@@ -34,6 +34,12 @@ beforeAll(async () => {
   superadmin = await service.signIn("superadmin");
   clinic = await openClinic(service, superadmin);
   for (let nth = 0; nth < 20; nth++) await makePatient(service, clinic.token, `Patient ${nth}`);
+  // What does not compress, so that the archive has several chunks.
+  await service.database.owner.query(
+    `update tenants set settings = jsonb_set(settings::jsonb, '{padding}', to_jsonb(
+       (select string_agg(md5(random()::text), '') from generate_series(1, 40000))))::json where id = $1`,
+    [clinic.id],
+  );
   made = await backUp(service, clinic.token);
   root = join(service.database.folder, "data", "backups");
   elsewhere = await mkdtemp(join(tmpdir(), "records-hostile-"));
@@ -94,6 +100,14 @@ async function refused(
   } finally {
     await cp(kept, path);
   }
+}
+
+/** Of the stored form: see services/shared/archive/sealed-stream.ts. */
+const headBytes = 44;
+const sealedChunkBytes = 256 * 1024 + 16;
+function wholeChunk(chunk: Buffer | undefined): Buffer {
+  if (chunk === undefined) throw new Error("the archive has too few chunks");
+  return chunk;
 }
 
 const flipped = (bytes: Buffer, at: number): Buffer => {
@@ -160,6 +174,24 @@ describe("a changed archive", () => {
   it("with something behind its end it is refused", async () => {
     const code = await refused("data", async (path) => {
       await writeFile(path, Buffer.concat([await readFile(path), Buffer.alloc(100)]));
+    });
+    expect(code).toBe("archive_damaged");
+  });
+
+  it.each<[string, (chunks: Buffer[]) => Buffer[]]>([
+    ["two chunks exchanged", ([first, second, ...rest]) => [second, first, ...rest].map(wholeChunk)],
+    ["a chunk repeated", ([first, ...rest]) => [first, first, ...rest].map(wholeChunk)],
+    ["its first chunk missing", ([, ...rest]) => rest],
+    ["a chunk in the middle missing", ([first, , ...rest]) => [first, ...rest].map(wholeChunk)],
+    ["its last chunk missing", (chunks) => chunks.slice(0, -1)],
+  ])("with %s it is refused", async (_name, change) => {
+    const code = await refused("data", async (path) => {
+      const bytes = await readFile(path);
+      const chunks: Buffer[] = [];
+      for (let at = headBytes; at < bytes.length; at += sealedChunkBytes)
+        chunks.push(bytes.subarray(at, at + sealedChunkBytes));
+      expect(chunks.length).toBeGreaterThanOrEqual(3);
+      await writeFile(path, Buffer.concat([bytes.subarray(0, headBytes), ...change(chunks)]));
     });
     expect(code).toBe("archive_damaged");
   });

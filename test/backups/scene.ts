@@ -123,6 +123,8 @@ const moving = [
   "audit_checkpoints",
   "audit_sinks",
   "audit_proofs",
+  // The detectors look at any moment.
+  "fault_looks",
   // A restore that begins is one of its day.
   "daily_counts",
 ];

@@ -31,6 +31,7 @@ import { ArchiveDamaged, opening, sealing } from "../../services/shared/archive/
 import { unpack } from "./scene.ts";
 import type { ArchiveKeyring } from "../../services/backups/ask-archive-keys.ts";
 import { makeBackup } from "../../services/backups/make-backup.ts";
+import { movingHere } from "../../services/backups/moving/here.ts";
 import { FolderStore } from "../../services/shared/store/folder-store.ts";
 import type { Store } from "../../services/shared/store/store.ts";
 import { openScene, type Scene } from "../tenancy/scene.ts";
@@ -103,15 +104,20 @@ describe("an archive", () => {
     job: { type: "full", kind: "backup" },
     say: async () => {},
     at: () => {},
+    told: () => () => {},
   } as unknown as HeldJob;
   const backupId = `bk_${"0".repeat(32)}`;
   const wanted = { backupId, type: "full", tenantId: null, reason: "manual", createdBy: null } as const;
   const folder = () => new FolderStore(join(scene.database.folder, "archives"));
-  const make = (store: Store) => makeBackup({ store, keyring, databaseUrl: scene.appUrl }, held, wanted);
+  const make = (store: Store) => {
+    const moving = movingHere(store, scene.appUrl);
+    return makeBackup({ store, keyring, databaseUrl: scene.appUrl, moving }, held, wanted);
+  };
   /** Everything as the folder does it, but for what is read. */
   const giving = (store: Store, alter: (bytes: Buffer) => Buffer) =>
     ({
       put: (...given: Parameters<Store["put"]>) => store.put(...given),
+      putOnce: (...given: Parameters<Store["putOnce"]>) => store.putOnce(...given),
       stat: (key: string) => store.stat(key),
       remove: (key: string) => store.remove(key),
       get: async (key: string) => Readable.from([alter(await buffer(await store.get(key, signal)))]),

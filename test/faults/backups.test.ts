@@ -115,6 +115,10 @@ const soon = (jobId: string) =>
     if (worker.child.exitCode !== null)
       throw new Error(`the worker ended by itself:\n${worker.output().slice(-4_000)}`);
     await world.rows(
+      "update backup_jobs set leased_until = null where id = $1 and leased_by is null and leased_until > now()",
+      [jobId],
+    );
+    await world.rows(
       `update graphile_worker._private_jobs g set locked_at = null, locked_by = null, run_at = now() from backup_jobs j
        where g.key = 'backups.run:' || j.id and j.id = $1 and j.finished_at is null
          and (j.leased_until <= now() or j.leased_until is null and g.run_at > now())`,

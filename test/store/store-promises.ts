@@ -82,6 +82,25 @@ export function keepsThePromises(open: () => Promise<StoreUnderTest>): void {
     }
   });
 
+  it("writes once what nobody else has written, and leaves what is there as it is", async () => {
+    expect(await store.putOnce("once/data", Buffer.from("first"), never())).toBe(true);
+    expect(await store.putOnce("once/data", Buffer.from("second"), never())).toBe(false);
+    expect(String(await buffer(await store.get("once/data", never())))).toBe("first");
+    await store.remove("once/data");
+    expect(await store.putOnce("once/data", Buffer.from("third"), never())).toBe(true);
+    expect(await keysOf(store, "once/")).toEqual(["once/data"]);
+    expect(await store.removeLeftovers(0)).toBe(0);
+  });
+
+  it("lets one of many write at the same moment, whole", async () => {
+    const texts = Array.from({ length: 8 }, (_, nth) => `writer ${nth}`);
+    const wrote = await Promise.all(
+      texts.map((text) => store.putOnce("once/race", Buffer.from(text), never())),
+    );
+    expect(wrote.filter(Boolean)).toHaveLength(1);
+    expect(String(await buffer(await store.get("once/race", never())))).toBe(texts[wrote.indexOf(true)]);
+  });
+
   it("shows nothing of an object whose stream fails, and keeps the one that was there", async () => {
     await store.put("failing/old", Readable.from([Buffer.from("old")]), never());
     for (const key of ["failing/old", "failing/new"]) {

@@ -1,7 +1,7 @@
 // From one snapshot of the database to an encrypted archive in the store, as one stream: COPY, tar, zstd, encryption. What is
 // in memory at a time does not grow with the tables, and nothing plain is written anywhere.
 import { createHash, type Hash, type KeyObject } from "node:crypto";
-import { Readable, Transform } from "node:stream";
+import { Transform, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createZstdCompress } from "node:zlib";
 import { sealing } from "../../shared/archive/sealed-stream.ts";
@@ -42,15 +42,17 @@ export async function writeArchive(
     params: { [constants.ZSTD_c_compressionLevel]: compressionLevel },
     chunkSize: 256 * 1024,
   });
-  const files = Readable.from(filesOf(bulk, contents, progress), {
-    objectMode: false,
-    highWaterMark: partBytes,
-  });
   // The one who fails first is the reason; the other is told to end, and its error is an echo.
   const stop = new AbortController();
   const either = AbortSignal.any([signal, stop.signal]);
-  const flowing = pipeline(files, compress, file, body, { signal: either }).catch((error: unknown) => {
-    body.destroy(error instanceof Error ? error : new Error("the archive could not be written"));
+  const flowing = Promise.all([
+    pipeline(compress, file, body, { signal: either }),
+    writeFiles(bulk, contents, progress, compress).catch((error: unknown) => {
+      compress.destroy(asError(error));
+      throw error;
+    }),
+  ]).catch((error: unknown) => {
+    body.destroy(asError(error));
     throw error;
   });
   flowing.catch(() => undefined);
@@ -64,7 +66,18 @@ export async function writeArchive(
   }
 }
 
-async function* filesOf(bulk: Bulk, contents: Contents, progress: Progress): AsyncGenerator<Buffer> {
+const asError = (error: unknown) =>
+  error instanceof Error ? error : new Error("the archive could not be written");
+
+/** Resolves when the bytes were taken: their memory may be used again. */
+function write(to: Writable, bytes: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    to.write(bytes, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+/** While a chunk is compressed, in a thread of Node's pool, the next one is filled by what the server sends. */
+async function writeFiles(bulk: Bulk, contents: Contents, progress: Progress, to: Writable): Promise<void> {
   const at = new Date(contents.taken_at);
   const names = tablesOf(contents.type);
   const done = { rows: 0, bytes: 0 };
@@ -76,7 +89,8 @@ async function* filesOf(bulk: Bulk, contents: Contents, progress: Progress): Asy
     for await (const [nth, part] of partsOf(copy)) {
       hash.update(part);
       bytes += part.length;
-      yield* tarFile({ name: partName(name, nth), bytes: part }, at);
+      for (const piece of tarFile({ name: partName(name, nth), bytes: part }, at)) await write(to, piece);
+      copy.giveBack(part);
       progress({
         step: name,
         rows: done.rows,
@@ -91,8 +105,10 @@ async function* filesOf(bulk: Bulk, contents: Contents, progress: Progress): Asy
     done.bytes += bytes;
     progress({ step: name, ...done, table: place + 1, tables: names.length });
   }
-  yield* tarFile({ name: "manifest.json", bytes: Buffer.from(`${JSON.stringify(contents, null, 1)}\n`) }, at);
-  yield tarEnd;
+  const own = { name: "manifest.json", bytes: Buffer.from(`${JSON.stringify(contents, null, 1)}\n`) };
+  for (const piece of tarFile(own, at)) await write(to, piece);
+  await write(to, tarEnd);
+  to.end();
 }
 
 const partName = (table: string, nth: number) => `tables/${table}/${String(nth).padStart(8, "0")}.copy`;

@@ -1,8 +1,10 @@
 // A connection of its own, outside the pool, for work that moves whole tables: COPY in both directions, in one transaction
 // that may take long. Whose rows it sees is said when the transaction begins, as everywhere.
+import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
 import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
+import { bulkSocket } from "./bulk-socket.ts";
 import { CopyOut } from "./copy-out.ts";
 import { restoreSuffix } from "./grants/backups.ts";
 import { platformRole, takeRole } from "./scope.ts";
@@ -45,11 +47,20 @@ export class Bulk {
       connectionTimeoutMillis: connectMsMax,
       application_name: "records-backups",
       keepAlive: true,
+      // The driver hands over its settings, which its types leave out.
+      stream: bulkSocket as () => Socket,
     });
     // What breaks fails the statement under way; without a listener the event would end the process.
     client.on("error", () => {});
-    await client.connect();
-    return new Bulk(client, signal);
+    const bulk = new Bulk(client, signal);
+    try {
+      await client.connect();
+      return bulk;
+    } catch (error) {
+      await bulk.close();
+      signal.throwIfAborted();
+      throw error;
+    }
   }
 
   /** One state of the whole database, which writers neither see nor wait for. */

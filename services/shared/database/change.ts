@@ -41,7 +41,11 @@ export interface Change {
   audit(facts: AuditFacts): void;
   tell(facts: EventFacts): void;
   /** Enqueues a durable job that exists only if this transaction commits. */
-  enqueue(task: string, payload: Record<string, unknown>, options?: { key?: string }): Promise<void>;
+  enqueue(
+    task: string,
+    payload: Record<string, unknown>,
+    options?: { key?: string; afterSeconds?: number },
+  ): Promise<void>;
 }
 
 /** A change without MikroORM: what work on a connection of its own leaves behind in its transaction. */
@@ -62,11 +66,11 @@ export function recording(execute: Execute): Recording {
     audit: (facts) => void audited.push(facts),
     tell: (facts) => void told.push(facts),
     enqueue: async (task, payload, options) => {
-      await execute("select add_task($1, payload := $2::json, job_key := $3)", [
-        task,
-        JSON.stringify(withOrigin(payload)),
-        options?.key ?? null,
-      ]);
+      const { key = null, afterSeconds = null } = options ?? {};
+      await execute(
+        `select add_task($1, payload := $2::json, job_key := $3, run_at := now() + make_interval(secs => $4))`,
+        [task, JSON.stringify(withOrigin(payload)), key, afterSeconds],
+      );
     },
     finish: async (caller) => {
       for (const event of told) {

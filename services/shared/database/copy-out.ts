@@ -1,19 +1,22 @@
 // COPY … TO STDOUT as a stream of large chunks. The server sends one message per row; here a row costs one copy of its bytes
 // into a chunk that is being filled. (pg-copy-streams lists, slices and joins each row, 20 us of CPU for each.)
+import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import type { Connection } from "pg";
+import { lend } from "./bulk-socket.ts";
+import { CopyFrames } from "./copy-frames.ts";
 
 /** Of one chunk; the last one of a COPY is smaller. A row may go over several. */
 export const copyChunkBytes = 1024 * 1024;
 
-interface CopyData {
-  chunk: Uint8Array;
-}
 /** What `pg` has of its connection beyond what its types say: the socket, and the message that sends a statement. */
 interface Wire {
-  stream: { pause(): unknown; resume(): unknown };
+  stream: Socket;
   query(text: string): void;
 }
+
+/** As many as are on their way at a time. */
+const spareMax = 4;
 
 /** Given to `client.query()`, which calls what begins with `handle` (its interface for statements of one's own). */
 export class CopyOut extends Readable {
@@ -21,9 +24,11 @@ export class CopyOut extends Readable {
   rowCount = 0;
   readonly #text: string;
   #wire: Wire | undefined;
-  #chunk = Buffer.alloc(0);
+  #frames: CopyFrames | undefined;
+  #chunk: Buffer = Buffer.alloc(0);
   #filled = 0;
   #paused = false;
+  readonly #spare: ArrayBufferLike[] = [];
 
   constructor(text: string) {
     // One chunk is taken while the next is filled.
@@ -34,24 +39,41 @@ export class CopyOut extends Readable {
   submit(connection: Connection): void {
     // The statement is a simple one: pg's own COPY goes the same way.
     this.#wire = connection as unknown as Wire;
+    const { stream } = this.#wire;
+    this.#frames = new CopyFrames(stream, (bytes, from, to) => this.#take(bytes, from, to));
+    lend(stream, true);
     this.#wire.query(this.#text);
   }
 
-  /** The message's bytes are pg's own buffer, which it fills anew: they are copied before this returns. */
-  handleCopyData({ chunk }: CopyData): void {
+  /** The bytes lie where the socket reads into: they are copied before this returns. */
+  #take(bytes: Uint8Array, start: number, end: number): void {
     if (this.destroyed) return;
-    for (let from = 0; from < chunk.length; ) {
+    for (let from = start; from < end; ) {
       if (this.#filled === this.#chunk.length) this.#next();
-      const bytes = Math.min(chunk.length - from, this.#chunk.length - this.#filled);
-      this.#chunk.set(bytes === chunk.length ? chunk : chunk.subarray(from, from + bytes), this.#filled);
-      this.#filled += bytes;
-      from += bytes;
+      const to = Math.min(end, from + this.#chunk.length - this.#filled);
+      this.#chunk.set(bytes.subarray(from, to), this.#filled);
+      this.#filled += to - from;
+      from = to;
     }
+  }
+
+  /** The connection is the driver's again. */
+  #letGo(): void {
+    this.#frames?.end();
+    if (this.#wire !== undefined) lend(this.#wire.stream, false);
+    this.#resume();
   }
 
   #next(): void {
     this.#flush();
-    this.#chunk = Buffer.allocUnsafeSlow(copyChunkBytes);
+    const spare = this.#spare.pop();
+    this.#chunk = spare === undefined ? Buffer.allocUnsafeSlow(copyChunkBytes) : Buffer.from(spare);
+  }
+
+  /** For who has done with a chunk, and knows that nobody else looks at it: its memory is filled again. */
+  giveBack(chunk: Buffer): void {
+    const isWhole = chunk.length === copyChunkBytes && chunk.buffer.byteLength === copyChunkBytes;
+    if (isWhole && this.#spare.length < spareMax) this.#spare.push(chunk.buffer);
   }
 
   #flush(): void {
@@ -68,12 +90,12 @@ export class CopyOut extends Readable {
   handleReadyForQuery(): void {
     this.#flush();
     // Whoever still reads what is here must not keep the connection from its next statement.
-    this.#resume();
+    this.#letGo();
     this.push(null);
   }
 
   handleError(error: Error): void {
-    this.#resume();
+    this.#letGo();
     this.destroy(error);
   }
 

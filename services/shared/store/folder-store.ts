@@ -2,7 +2,7 @@
 // then renamed to its place, which is one step in the file system: so it is there whole or not at all, also after a crash.
 import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { type FileHandle, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, link, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -18,6 +18,9 @@ const probeMsMax = 2_000;
 /** What may wait to be written: more than one chunk, so that several go in one call. */
 const writeBytes = 1024 * 1024;
 
+/** Where backups are without an object store. */
+export const backupsFolder = (dataDir: string) => join(dataDir, "backups");
+
 export class FolderStore implements Store {
   readonly #root: string;
 
@@ -32,14 +35,32 @@ export class FolderStore implements Store {
       const written = await this.#write(body, signal);
       await makeFolder(dirname(place), folderMode);
       await rename(written.path, place).catch(removing(written.path));
-      // The new name, and the folders that were made for it, are kept by their folders.
-      for (let folder = dirname(place); folder.length >= this.#root.length; folder = dirname(folder))
-        await syncFolder(folder);
+      await this.#syncFolders(place);
       return { bytes: written.bytes };
     } catch (error) {
       body.destroy();
       // Not the error that Node.js makes of an abort.
       signal.throwIfAborted();
+      throw asStoreError(error);
+    }
+  }
+
+  async putOnce(key: string, bytes: Buffer, signal: AbortSignal): Promise<boolean> {
+    const place = this.#placeOf(key);
+    try {
+      const { path } = await this.#write(Readable.from([bytes]), signal);
+      try {
+        await makeFolder(dirname(place), folderMode);
+        // Unlike a rename it fails where something is.
+        await link(path, place);
+      } finally {
+        await rm(path, { force: true });
+      }
+      await this.#syncFolders(place);
+      return true;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (errorCode(error) === "EEXIST") return false;
       throw asStoreError(error);
     }
   }
@@ -122,6 +143,12 @@ export class FolderStore implements Store {
     }
   }
 
+  /** A new name is kept by its folders. */
+  async #syncFolders(place: string): Promise<void> {
+    for (let folder = dirname(place); folder.length >= this.#root.length; folder = dirname(folder))
+      await syncFolder(folder);
+  }
+
   #placeOf(key: string): string {
     assertKey(key);
     return join(this.#root, key);
@@ -146,12 +173,10 @@ export class FolderStore implements Store {
   }
 }
 
-function removing(path: string): (error: unknown) => Promise<never> {
-  return async (error) => {
-    await rm(path, { force: true });
-    throw error;
-  };
-}
+const removing = (path: string) => async (error: unknown) => {
+  await rm(path, { force: true });
+  throw error;
+};
 
 async function entriesOf(folder: string) {
   try {
@@ -163,12 +188,8 @@ async function entriesOf(folder: string) {
 }
 
 async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(folder, "r");
+  await handle.sync();
 }
 
 const isAbsent = (error: unknown) => ["ENOENT", "ENOTDIR"].includes(errorCode(error));

@@ -72,6 +72,8 @@ const known: Readonly<Record<string, Told>> = {
   XMinioStorageFull: full,
   XMinioAdminBucketQuotaExceeded: full,
   EntityTooLarge: full,
+  // Others write the same object at this moment.
+  ConditionalRequestConflict: busy,
   SlowDown: busy,
   OperationAborted: busy,
   RequestTimeout: busy,

@@ -5,6 +5,7 @@ import type { Readable } from "node:stream";
 import { abortLeftovers, eachLeftover } from "./s3-leftovers.ts";
 import { S3Connection, type S3Options } from "./s3-connection.ts";
 import { deleteObject, headersOf, unlessAbsent } from "./s3-objects.ts";
+import { putOnce } from "./s3-once.ts";
 import { probe } from "./s3-probe.ts";
 import { readAnswer } from "./s3-reading.ts";
 import { uploadStream } from "./s3-upload.ts";
@@ -23,6 +24,10 @@ export class S3Store implements Store {
 
   async put(key: string, body: Readable, signal: AbortSignal): Promise<{ bytes: number }> {
     return { bytes: await uploadStream(this.#connection, this.#nameOf(key), body, signal) };
+  }
+
+  putOnce(key: string, bytes: Buffer, signal: AbortSignal): Promise<boolean> {
+    return putOnce(this.#connection, this.#nameOf(key), bytes, signal);
   }
 
   async get(key: string, signal: AbortSignal): Promise<Readable> {

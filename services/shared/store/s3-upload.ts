@@ -10,7 +10,7 @@ import { abortUpload, beginUpload, headersOf, putPart, retentionHeaders } from "
 import { Part } from "./s3-part.ts";
 
 /** Names one put, so that it is known again when its last answer was lost. */
-const putHeader = "x-amz-meta-put";
+export const putHeader = "x-amz-meta-put";
 
 /** What is being written: nothing yet, one multipart upload with at most one part on its way, or its end. */
 class Sender {

@@ -18,6 +18,12 @@ export interface Store {
    */
   put(key: string, body: Readable, signal: AbortSignal): Promise<{ bytes: number }>;
   /**
+   * Writes a small object unless there is one of that key: of several who do so, one succeeds. (An S3 store that does not know
+   * the condition `If-None-Match` is asked first whether it is there, which two at the same moment may both hear denied.)
+   * @returns false when there is one already, which stays as it is
+   */
+  putOnce(key: string, bytes: Buffer, signal: AbortSignal): Promise<boolean>;
+  /**
    * The object's bytes. The stream fails with a StoreError where the store fails on the way; it ends early only with an error.
    * @throws StoreError `not_found` when it is not there
    */
