@@ -22,6 +22,7 @@ const trim = (value: number, digits: number) => String(Number(value.toFixed(digi
 
 /** A tick's text. */
 export function say(value: number, unit: Unit): string {
+  if (value === 0) return "0";
   if (unit === "percentunit") return `${trim(value * 100, 1)} %`;
   if (unit === "s")
     return value === 0 ? "0" : value < 1 ? `${trim(value * 1_000, 2)} ms` : `${trim(value, 2)} s`;

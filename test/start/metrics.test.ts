@@ -61,7 +61,7 @@ describe("/metrics", () => {
       ([, name, help, type]) => ({ name: name ?? "", type: type ?? "", help: help ?? "" }),
     );
     const docs = readFileSync(join(import.meta.dirname, "../../docs/operate.md"), "utf8");
-    const rows = [...docs.matchAll(/^\| `(records_\w+)` \| (\w+) \| ([^|]*) \| (.+) \|$/gm)];
+    const rows = [...docs.matchAll(/^\| `(records_\w+)` \| (\w+) \|([^|]*)\| (.+) \|$/gm)];
     const listed = rows.map(([, name = "", type = "", labels = "", help = ""]) => ({
       name,
       type,
@@ -75,7 +75,7 @@ describe("/metrics", () => {
       const [, sample] = new RegExp(`^${name}(?:_count)?\\{(.*)\\} `, "m").exec(text) ?? [];
       if (sample === undefined) continue;
       const names = [...sample.matchAll(/(\w+)="/g)].map(([, label]) => `\`${label}\``);
-      expect({ name, labels: labels.split(", ").sort() }).toEqual({ name, labels: names.sort() });
+      expect({ name, labels: labels.trim().split(", ").sort() }).toEqual({ name, labels: names.sort() });
     }
   });
   it("keeps Prometheus' rules of naming", async () => {
