@@ -83,12 +83,13 @@ function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: str
       sealedBus(
         () => new BusSeal(runtime.secrets.bus, runtime.droppedMessages),
         runtime.droppedMessages,
+        runtime.busTraffic,
         (sentence) => runtime.log.warn(sentence),
       ),
       busParts(),
       ...(nats === undefined ? [] : [watch.middleware()]),
       busStarts(runtime.droppedMessages),
-      ...(nats === undefined ? [] : [busLink(nats, runtime.log)]),
+      ...(nats === undefined ? [] : [busLink(nats, runtime.log, runtime.busTraffic)]),
     ],
   };
 }

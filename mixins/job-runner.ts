@@ -7,6 +7,7 @@ import { levelsOf } from "../services/shared/log-levels.ts";
 import { pause } from "../services/shared/pause.ts";
 import { perRuntime } from "../services/shared/per-runtime.ts";
 import type { Runtime } from "../services/shared/runtime.ts";
+import { watchJobs } from "./job-figures.ts";
 import { HeldJobs } from "./held-jobs.ts";
 
 const pollEveryMs = 2_000;
@@ -23,6 +24,7 @@ export class JobRunner {
   readonly #held: HeldJobs;
   readonly #logger: Logger;
   readonly #ending = new AbortController();
+  readonly #tasks = new Set<string>();
   #gathered: TaskList | undefined;
   readonly #runs: Promise<void>[] = [];
   #stopped: Promise<void> | undefined;
@@ -32,6 +34,7 @@ export class JobRunner {
     this.#logger = quietLogger(runtime);
     this.#held = new HeldJobs(runtime.database.pool);
     this.#held.start();
+    watchJobs(runtime, this.#tasks);
   }
 
   /** For tasks: says as long as one runs that it does. */
@@ -39,6 +42,7 @@ export class JobRunner {
 
   /** @param ownConcurrentMax for tasks that should neither hold up the others' nor wait for them */
   add(tasks: TaskList, ownConcurrentMax?: number): void {
+    for (const name of Object.keys(tasks)) this.#tasks.add(name);
     if (ownConcurrentMax !== undefined) {
       this.#runs.push(this.#run(Promise.resolve(tasks), ownConcurrentMax));
     } else if (this.#gathered !== undefined) {

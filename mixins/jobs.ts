@@ -84,14 +84,19 @@ function taskList<S>(service: WithJobs, options: JobsOptions<S>, hold: Hold): Ta
     Object.entries(options.tasks).map(([name, task]): [string, Task] => [
       name,
       async (payload, { job }) => {
+        const startedAt = performance.now();
+        let outcome: "ok" | "failed" = "ok";
         try {
           // The mixin's user says what `this` is; Moleculer made it that very service.
           const work = (given: unknown) => task.call(service as unknown as S, given);
           await hold(job.id, () => trailedJob(service.runtime, name, job.attempts, payload, work));
         } catch (error) {
+          outcome = "failed";
           service.runtime.log.warn({ task: name, err: error }, "job failed, will be tried again");
           // The queue keeps the message of a failed job: a constant one, as errors may quote what they were given.
           throw new Error(`${name} failed`, { cause: error });
+        } finally {
+          service.runtime.metrics?.job(name, outcome, (performance.now() - startedAt) / 1000);
         }
       },
     ]),

@@ -14,18 +14,17 @@ import { type Call, implement, runtimeOf } from "../shared/bus.ts";
 import { jobFaults } from "../shared/healing/job-faults.ts";
 import type { Change } from "../shared/database/change.ts";
 import { auditRefusal } from "../shared/limits/audit-refusal.ts";
-import type { Runtime } from "../shared/runtime.ts";
 import type { Config } from "../shared/settings/settings.ts";
 import { auditContract } from "./audit.contract.ts";
 import { listCheckpoints } from "./checkpoints/list-checkpoints.ts";
 import { checkpointTask, runCheckpoints } from "./checkpoints/run-checkpoints.ts";
-import { readProofs } from "./checkpoints/standings.ts";
 import { sweepCheckpoints } from "./checkpoints/sweep-checkpoints.ts";
 import { exportAudit } from "./export-audit.ts";
 import { listAudit } from "./list-audit.ts";
 import { measureLogs } from "./measure-logs.ts";
 import { sumUpRepeats } from "./sum-up-repeats.ts";
 import { verifyAudit } from "./verify-audit.ts";
+import { watchProofs } from "./proof-figures.ts";
 import { auditChainBroken, auditProofOverdue } from "./log-faults.ts";
 
 async function recordRefusal(
@@ -51,18 +50,6 @@ async function recordRefusal(
 
 function everyMinutes({ auditCheckpointMinutes: minutes }: Config): string {
   return minutes === 60 ? "0 * * * *" : `*/${minutes} * * * *`;
-}
-
-/** How old the newest checkpoint is, and whether the last proofs found anything, for who watches. */
-function watchProofs({ metrics, database: db }: Runtime): void {
-  const watch = (name: string, help: string, column: "signed" | "ok") =>
-    metrics?.watch(name, help, async () => (await readProofs(db))[column]);
-  watch(
-    "records_audit_checkpoint_timestamp_seconds",
-    "When the audit log was last signed, since 1970",
-    "signed",
-  );
-  watch("records_audit_ok", "1 where the last proofs found every audit log whole, else 0", "ok");
 }
 
 const audit: ServiceSchema = {

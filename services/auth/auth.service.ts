@@ -12,7 +12,7 @@ import { jobs } from "../../mixins/jobs.ts";
 import { type Call, implement, listen, runtimeOf } from "../shared/bus.ts";
 import { jobFaults } from "../shared/healing/job-faults.ts";
 import type { Change } from "../shared/database/change.ts";
-import { sessionEnded, Unauthorized } from "../shared/errors.ts";
+import { sessionEnded, TooManyRequests, Unauthorized } from "../shared/errors.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { addressKey, RateLimit } from "../shared/rate-limits.ts";
 import type { Holder } from "../shared/session-check.ts";
@@ -24,6 +24,7 @@ import { DeviceHints } from "./device-hints.ts";
 import { login } from "./login.ts";
 import { clearLockout, recognise, rememberOrigin } from "./recognise.ts";
 import { type LiveSession, SessionReader } from "./session-reader.ts";
+import { countSignIn } from "./sign-in-counter.ts";
 import { Slots } from "./slots.ts";
 import { dropDeadSessions, sweepSessions } from "./sweep-sessions.ts";
 import { expiredRows } from "./expired-rows.ts";
@@ -79,7 +80,10 @@ const auth: ServiceSchema = {
   actions: implement(authContract, {
     "auth.login": async (call) => {
       const parts = partsOf(call.runtime);
-      await parts.perAddress.take(addressKey(call.caller.facts.ip));
+      await parts.perAddress.take(addressKey(call.caller.facts.ip)).catch((error: unknown) => {
+        if (error instanceof TooManyRequests) countSignIn(call.runtime)("rate_limited");
+        throw error;
+      });
       return login(call, parts);
     },
     "auth.logout": logout,
@@ -94,6 +98,7 @@ const auth: ServiceSchema = {
   // The password threads are warm before the first sign-in.
   started(this: Service) {
     runtimeOf(this).hasher.start();
+    countSignIn(runtimeOf(this));
   },
 };
 

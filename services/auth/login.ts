@@ -16,6 +16,7 @@ import { openingEntry, openingStatement } from "./open-session.ts";
 import { renewHashLater } from "./renew-hash.ts";
 import { settleSignIn, type Trial, type Verdict } from "./settle-sign-in.ts";
 import { type Account, accountKey, ghostKey, readSignIn, type SignInFacts } from "./sign-in-account.ts";
+import { countSignIn } from "./sign-in-counter.ts";
 import { addressSlot, type Slots } from "./slots.ts";
 import { sessionsMax, trimSessions } from "./trim-sessions.ts";
 
@@ -62,6 +63,7 @@ export function login(call: Call<Params>, parts: LoginParts): Promise<LoginResul
       addressMax: call.runtime.config.loginPerMinute * failuresPerRate,
     };
     const reason = await openOrSettle(call, facts, trial);
+    countSignIn(call.runtime)(reason ?? "ok");
     if (refusal !== undefined && reason === refusal.type) throw refusal;
     if (reason !== undefined || verdict.is !== "right")
       throw new Unauthorized("invalid_credentials", "Incorrect e-mail, password or subdomain");

@@ -28,6 +28,7 @@ import { Plans } from "./plan-restore.ts";
 import { movingOf, partsOf, runJob } from "./run-job.ts";
 import { sweepBackups } from "./sweep-backups.ts";
 import { backupJobAbandoned } from "./job-faults.ts";
+import { watchBackups } from "./backup-figures.ts";
 import { backupFaults } from "./backup-faults.ts";
 import { backupObjectMissing, objectWithoutBackup } from "./object-faults.ts";
 import { sessionIdleInTransaction } from "../shared/healing/session-faults.ts";
@@ -119,6 +120,7 @@ const backups: ServiceSchema<object, object, object, BackupsService> = {
     const plans = new Plans(() => partsOf({ broker: this.broker, runtime, stopping }), stopping);
     this.shelf = { server, keyring: new ArchiveKeyring(this.broker), plans };
     shelves.set(runtime, this.shelf);
+    watchBackups(runtime);
   },
   async stopped(this: BackupsService): Promise<void> {
     this.stopping?.abort(new Error("the process stops"));

@@ -35,6 +35,15 @@ export interface PlaceOf {
   part: Part;
 }
 
+/** Of all tenants, since the process began; they only grow. */
+export interface Totals {
+  readonly hits: number;
+  readonly misses: number;
+  /** Hits that turned out to be of no use. */
+  readonly outdated: number;
+  readonly evictions: number;
+}
+
 interface Entry extends CachedValue {
   tenantId: number;
   patientId: number;
@@ -48,6 +57,7 @@ const countersMax = 100_000;
 export class CacheStore {
   readonly #entries: LRUCache<string, Entry> | undefined;
   readonly #ttlMs: number;
+  readonly #totals = { hits: 0, misses: 0, outdated: 0, evictions: 0 };
   /** Hits, misses and evictions by tenant; the oldest goes when there are too many. */
   readonly #counters = new Map<number, { hits: number; misses: number; evictions: number }>();
 
@@ -64,16 +74,28 @@ export class CacheStore {
       noDeleteOnStaleGet: true,
       ...(now === undefined ? { ttlResolution: 1_000 } : { perf: { now }, ttlResolution: 0 }),
       dispose: ({ tenantId }, _key, reason) => {
-        if (reason === "evict") this.#countersOf(tenantId).evictions++;
+        if (reason !== "evict") return;
+        this.#countersOf(tenantId).evictions++;
+        this.#totals.evictions++;
       },
     });
+  }
+
+  get totals(): Totals {
+    return this.#totals;
+  }
+
+  /** What it holds now. */
+  get size(): { entries: number; bytes: number } {
+    return { entries: this.#entries?.size ?? 0, bytes: this.#entries?.calculatedSize ?? 0 };
   }
 
   take(tenantId: number, patientId: number, part: Part): CachedValue | undefined {
     const found = this.#entries?.get(keyOf(tenantId, patientId, part), { allowStale: false });
     const counters = this.#countersOf(tenantId);
-    if (found === undefined) counters.misses++;
-    else counters.hits++;
+    const outcome = found === undefined ? "misses" : "hits";
+    counters[outcome]++;
+    this.#totals[outcome]++;
     return found && { stamp: found.stamp, sealed: found.sealed };
   }
 
@@ -113,6 +135,7 @@ export class CacheStore {
     if (this.#entries?.peek(key)?.stamp === stamp) this.#entries.delete(key);
     if (!counted) return;
     const counters = this.#countersOf(tenantId);
+    this.#totals.outdated++;
     counters.hits = Math.max(0, counters.hits - 1);
     counters.misses++;
   }

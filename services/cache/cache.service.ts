@@ -5,11 +5,12 @@
 // reader to be told the truth, so a node may come, go or hang (the patients service asks the database about each value
 // before it tells it).
 // Does not: seal, open, load, or decide who may see a patient.
-import type { ServiceSchema } from "moleculer";
-import { implement } from "../shared/bus.ts";
+import type { Service, ServiceSchema } from "moleculer";
+import { implement, runtimeOf } from "../shared/bus.ts";
 import { database } from "../../mixins/database.ts";
 import { cacheContract } from "./cache.contract.ts";
 import { administer, cleanup, invalidate, stats } from "./administer-cache.ts";
+import { watchCache } from "./cache-figures.ts";
 import { storeOf } from "./store-of.ts";
 import { takeMany } from "./take-many.ts";
 import { warmUp } from "./warm-up.ts";
@@ -29,6 +30,10 @@ const patientCache: ServiceSchema = {
     "cache.warmup": warmUp,
     ...administer,
   }),
+  started(this: Service): void {
+    const runtime = runtimeOf(this);
+    watchCache(runtime, storeOf(runtime));
+  },
 };
 
 export default patientCache;

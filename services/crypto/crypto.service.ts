@@ -16,6 +16,7 @@ import { cryptoContract } from "./crypto.contract.ts";
 import { destroyKey } from "./destroy-key.ts";
 import { ensureMasterKey } from "./master-keys.ts";
 import { rotate } from "./rotate.ts";
+import { watchRotation } from "./rotation-figures.ts";
 import { rotationStatus } from "./rotation-status.ts";
 import { RotationWorker } from "./rotation-worker.ts";
 import { tenantKeys } from "./tenant-keys.ts";
@@ -50,6 +51,7 @@ const crypto: ServiceSchema = {
   async started(this: Service): Promise<void> {
     await ensureMasterKey(runtimeOf(this));
     workerOf(runtimeOf(this)).start();
+    watchRotation(runtimeOf(this));
   },
   stopped(this: Service): Promise<void> {
     return workerOf(runtimeOf(this)).stop();

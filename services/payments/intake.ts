@@ -4,17 +4,18 @@
 import { createHash } from "node:crypto";
 import type { Call } from "../shared/bus.ts";
 import { Caller } from "../shared/caller.ts";
-import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import { errorCode } from "../shared/embedded/start-error.ts";
 import { Conflict, Unavailable } from "../shared/errors.ts";
 import { auditRefusal } from "../shared/limits/audit-refusal.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { bytesOf } from "../shared/raw-body.ts";
+import type { Runtime } from "../shared/runtime.ts";
 import { TenantBatches } from "../shared/tenant-batches.ts";
 import type { ProviderAdapter } from "./adapter.ts";
 import { decideBatch, type Item, type Outcome } from "./decide-batch.ts";
 import { type Known, racedCode, readStatement, writeStatement } from "./inbox-statements.ts";
+import { countPayments } from "./payment-counters.ts";
 import { limitUnsigned } from "./limit-unsigned.ts";
 
 const triesMax = 8;
@@ -24,9 +25,9 @@ const caller = Caller.system("payments");
 const gatherTurnsMax = 20;
 
 const batchesOf = perRuntime(
-  ({ database }) =>
+  (runtime) =>
     new TenantBatches<Item, Outcome, string>(
-      (subdomain, items) => takeBatch(database, subdomain, items),
+      (subdomain, items) => takeBatch(runtime, subdomain, items),
       gatherTurnsMax,
     ),
 );
@@ -54,6 +55,8 @@ export async function takeNotification(
   const subdomain = notification.verified ? (notification.payment?.tenant ?? "") : "";
   const item: Item = { provider, notification, hash, caller: call.caller };
   const outcome = await batchesOf(call.runtime).add(subdomain, item);
+  if (outcome !== "taken")
+    countPayments(call.runtime).notification(outcome === "duplicate" ? outcome : "conflict");
   if (typeof outcome === "object") {
     await recordConflict(call, item, outcome.conflictIn);
     throw new Conflict("notification_differs", "A notification with this id and another content came before");
@@ -75,10 +78,11 @@ async function recordConflict(call: Call<unknown>, item: Item, tenantId: number 
 
 /** Resolves when all of it is committed. */
 async function takeBatch(
-  database: Database,
+  runtime: Runtime,
   subdomain: string,
   items: readonly Item[],
 ): Promise<readonly Outcome[]> {
+  const { database } = runtime;
   const asked = items.map(({ provider, notification: { id, payment } }) => ({
     provider,
     id,
@@ -89,7 +93,9 @@ async function takeBatch(
     if (known === undefined) throw new Error("a select without a table answered no row");
     const { outcomes, written } = decideBatch(items, known);
     try {
-      if (written !== undefined) await database.write(platform, caller, writeStatement(written));
+      if (written === undefined) return outcomes;
+      await database.write(platform, caller, writeStatement(written));
+      countPayments(runtime).written(written);
       return outcomes;
     } catch (error) {
       if (errorCode(error) !== racedCode) throw error;

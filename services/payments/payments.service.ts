@@ -14,6 +14,7 @@ import { jobFaults } from "../shared/healing/job-faults.ts";
 import { cardProvider } from "./card-provider.ts";
 import { takeNotification } from "./intake.ts";
 import { getPayment, listNotifications } from "./list-notifications.ts";
+import { countPayments } from "./payment-counters.ts";
 import { listPayments } from "./list-payments.ts";
 import { paymentsContract } from "./payments.contract.ts";
 import { sweepNotifications } from "./sweep-notifications.ts";
@@ -46,6 +47,7 @@ const payments: ServiceSchema = {
   }),
   started(this: Service) {
     const { config, log } = runtimeOf(this);
+    countPayments(runtimeOf(this));
     for (const { provider, secretsOf } of [cardProvider, walletProvider])
       if (config.production && secretsOf(config).length === 0)
         log.warn(

@@ -17,6 +17,7 @@ import { confirmFix, removeFix } from "./change-fix.ts";
 import { system } from "./fix-row.ts";
 import { listFixes, readStats } from "./fixes.ts";
 import { healDue } from "./heal.ts";
+import { watchIncidents } from "./incident-figures.ts";
 import { listIncidents } from "./list-incidents.ts";
 import { lookForFaults } from "./look.ts";
 import { seedFixes } from "./seed-fixes.ts";
@@ -116,6 +117,9 @@ const selfHealing: ServiceSchema<object, object, object, SelfHealingService> = {
   }),
   created(this: SelfHealingService): void {
     this.stopping = new AbortController();
+  },
+  started(this: SelfHealingService): void {
+    watchIncidents(runtimeOf(this));
   },
   async stopped(this: SelfHealingService): Promise<void> {
     this.stopping?.abort(new Error("the process stops"));

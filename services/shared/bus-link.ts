@@ -6,6 +6,7 @@ import type { Middleware, ServiceBroker } from "moleculer";
 import { connect } from "nats";
 import { errorCode, StartError } from "./embedded/start-error.ts";
 import { inTime } from "./health-probes.ts";
+import type { BusTraffic } from "./metrics/bus-metrics.ts";
 import type { NatsLink } from "./nats-options.ts";
 
 const firstWaitMsMax = 30_000;
@@ -37,14 +38,15 @@ interface Nodes {
   disconnected(id: string, unexpected: boolean): void;
 }
 
-export function busLink(nats: NatsLink, log: Logger): Middleware {
+/** @param traffic is counted up */
+export function busLink(nats: NatsLink, log: Logger, traffic: BusTraffic): Middleware {
   return {
     name: "bus-link",
     async starting() {
       await waitForBus(nats, log);
     },
     created(broker: ServiceBroker) {
-      broker.localBus.on("$transporter.connected", () => void follow(broker, log));
+      broker.localBus.on("$transporter.connected", () => void follow(broker, log, traffic));
     },
   };
 }
@@ -92,15 +94,17 @@ function linkOf(broker: ServiceBroker): Link | undefined {
 }
 
 /** Ends with the connection. */
-async function follow(broker: ServiceBroker, log: Logger): Promise<void> {
+async function follow(broker: ServiceBroker, log: Logger, traffic: BusTraffic): Promise<void> {
   const link = linkOf(broker);
   if (link === undefined) return;
   for await (const { type } of link.tx.client?.status() ?? []) {
     if (type === "disconnect") {
       log.warn("the bus is away");
+      traffic.disconnects++;
       refuse(link, broker);
     } else if (type === "reconnect") {
       log.warn("the bus is back");
+      traffic.reconnects++;
       await resume(link);
     }
   }

@@ -47,8 +47,8 @@ export function recordsMiddleware(runtime: Runtime, onFailure: (reason: string) 
     async starting(broker: ServiceBroker) {
       if (broker.services.length === 0) throw new StartError("SERVICES names no service of this program.");
       health = await serveHealth(broker, runtime);
-      const { metricsPort, host } = runtime.config;
-      if (metricsPort !== undefined) await runtime.metrics?.listen(metricsPort, host);
+      const { metricsPort, metricsHost } = runtime.config;
+      if (metricsPort !== undefined) await runtime.metrics?.listen(metricsPort, metricsHost);
       await runtime.tracing.open(runtime.config, runtime.log);
       await runtime.phases.check();
       await runtime.open(entitiesOf(broker), onFailure);
@@ -69,7 +69,7 @@ export function recordsMiddleware(runtime: Runtime, onFailure: (reason: string) 
         action,
         runtime,
       ),
-    remoteAction: toldTrail,
+    remoteAction: (next, action) => timedCall(toldTrail(next), action.name, runtime),
     localEvent: (next, event) => guardedEvent(next, event.name ?? "", runtime),
     call: operatorCalls,
   };
@@ -114,6 +114,22 @@ function measured(next: Handler, { name = "" }: { name?: string }, { metrics }: 
       throw error;
     } finally {
       metrics.action(name, outcome, (performance.now() - startedAt) / 1000);
+    }
+  };
+}
+
+/** On the caller's side, until the answer is here. */
+function timedCall(next: Handler, name = "", { metrics }: Runtime): Handler {
+  if (metrics === undefined) return next;
+  return async (ctx) => {
+    const startedAt = performance.now();
+    let outcome: "ok" | "failed" = "failed";
+    try {
+      const answer = await next(ctx);
+      outcome = "ok";
+      return answer;
+    } finally {
+      metrics.call(name, outcome, (performance.now() - startedAt) / 1000);
     }
   };
 }

@@ -21,7 +21,8 @@ import { loadOrCreateSecrets, nextBootName, readSecret } from "./embedded/secret
 import { StartError } from "./embedded/start-error.ts";
 import { levelsOf } from "./log-levels.ts";
 import { Tracing } from "./tracing/open-tracing.ts";
-import { ProcessMetrics } from "./process-metrics.ts";
+import { type BusTraffic, noTraffic } from "./metrics/bus-metrics.ts";
+import { ProcessMetrics } from "./metrics/process-metrics.ts";
 import { type DemoPasswords, demoPasswords, demoSecret } from "./demo-passwords.ts";
 import { needsOwnPassword } from "./settings/accounts.ts";
 import { PasswordHasher } from "./passwords/password-hasher.ts";
@@ -41,6 +42,7 @@ export class Runtime {
   readonly metrics: ProcessMetrics | undefined;
   /** What came on the bus and was not believed. */
   readonly droppedMessages: Dropped = { foreign: 0, stale: 0, repeated: 0, other_start: 0 };
+  readonly busTraffic: BusTraffic = noTraffic();
   /** Tenants' keys, for the services that seal. */
   readonly keys: KeyCache;
   readonly phases = new ProcessPhases();

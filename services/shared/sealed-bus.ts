@@ -1,6 +1,7 @@
 // Seals what leaves this process and opens what comes (bus-seal.ts); nothing is nearer to the wire.
 import type { Middleware } from "moleculer";
 import type { BusSeal, Dropped } from "./bus-seal.ts";
+import type { BusTraffic } from "./metrics/bus-metrics.ts";
 
 const warnEveryMs = 10_000;
 
@@ -17,11 +18,13 @@ type Receive = (command: string, data: Buffer, subject?: string) => Promise<unkn
 
 /**
  * @param makeSeal asked when the first message goes or comes: by then the secrets are known
+ * @param traffic is counted up
  * @param warn told at most every 10 s what was dropped
  */
 export function sealedBus(
   makeSeal: () => BusSeal,
   dropped: Readonly<Dropped>,
+  traffic: BusTraffic,
   warn: (sentence: string) => void,
 ): Middleware {
   let made: BusSeal | undefined;
@@ -29,9 +32,15 @@ export function sealedBus(
   const report = reporter(dropped, warn);
   const hooks = {
     name: "bus-seal",
-    transporterSend: (next: Send) => (subject: string, data: Buffer, facts: object) =>
-      next(subject, seal().seal(subject, data), facts),
+    transporterSend: (next: Send) => (subject: string, data: Buffer, facts: object) => {
+      const sealed = seal().seal(subject, data);
+      traffic.sentBytes += sealed.length;
+      traffic.sentMessages++;
+      return next(subject, sealed, facts);
+    },
     transporterReceive: (next: Receive) => (command: string, data: Buffer, subject?: string) => {
+      traffic.receivedBytes += data.length;
+      traffic.receivedMessages++;
       // A transporter that does not tell the subject is none of ours (nats-transporter.ts).
       const opened = subject === undefined ? undefined : seal().open(subject, data);
       if (opened !== undefined) return next(command, opened, subject);

@@ -15,6 +15,7 @@ import { cancelDeliveries } from "./cancel-deliveries.ts";
 import { checkpointsContract } from "./checkpoints.contract.ts";
 import { removeWebhook, updateWebhook } from "./change-webhook.ts";
 import { deliveriesContract } from "./deliveries.contract.ts";
+import { watchDeliveries } from "./delivery-figures.ts";
 import { listDeliveries } from "./list-deliveries.ts";
 import type { OpenEndpoint } from "./open-endpoints.ts";
 import { listEventTypes, listWebhooks } from "./own-webhooks.ts";
@@ -83,6 +84,7 @@ const webhooks: ServiceSchema<object, object, object, WebhooksService> = {
     const runtime = runtimeOf(this);
     this.worker = new DeliveryWorker(runtime, webhookChannel(this.broker, runtime));
     this.worker.start();
+    watchDeliveries(runtime);
   },
   async stopped(this: WebhooksService): Promise<void> {
     await this.worker?.stop();

@@ -39,7 +39,10 @@ export function filesOf(kustomization: string): string[] {
   const patches = (tree.patches ?? []).flatMap(({ path }: Tree) =>
     path === undefined ? [] : [join(dirname(kustomization), path)],
   );
-  const files = [...named, ...patches].flatMap((entry) =>
+  const generated = (tree.configMapGenerator ?? []).flatMap(({ files = [] }: Tree) =>
+    files.map((file: string) => join(dirname(kustomization), file)),
+  );
+  const files = [...named, ...patches, ...generated].flatMap((entry) =>
     existsSync(join(root, entry, "kustomization.yaml"))
       ? filesOf(join(entry, "kustomization.yaml"))
       : [entry],

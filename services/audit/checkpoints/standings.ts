@@ -61,16 +61,19 @@ export async function keepProof(db: Database, tenantId: number, firstBad: number
 export interface Proofs {
   /** When a log was last signed, in seconds since 1970; undefined: none was. */
   signed: number | undefined;
+  /** Since when every log was proved from its first entry on; undefined: one was not yet. */
+  proved: number | undefined;
   /** 1 unless a proof has found something. */
   ok: number | undefined;
 }
 
 export async function readProofs(db: Database): Promise<Proofs> {
-  const row = await db.readOne<{ signed: number | null; ok: number | null }>(platform, {
+  const row = await db.readOne<Record<keyof Proofs, number | null>>(platform, {
     name: "audit.proofs",
-    text: `select extract(epoch from max(signed_at))::float8 as signed, bool_and(first_bad_seq is null)::integer as ok
+    text: `select extract(epoch from max(signed_at))::float8 as signed, bool_and(first_bad_seq is null)::integer as ok,
+        case when bool_and(proved_at is not null) then extract(epoch from min(proved_at))::float8 end as proved
       from audit_proofs`,
     values: [],
   });
-  return { signed: row?.signed ?? undefined, ok: row?.ok ?? undefined };
+  return { signed: row?.signed ?? undefined, proved: row?.proved ?? undefined, ok: row?.ok ?? undefined };
 }

@@ -157,6 +157,7 @@ export class DeliveryWorker<Settings> {
 
   async #send(lane: Lane<Settings>, delivery: Delivery, settings: Settings): Promise<void> {
     const attempt = await this.#tell(delivery, settings);
+    this.#runtime.metrics?.delivery(this.#channel.name, attempt.outcome, attempt.durationMs / 1000);
     lane.ended(attempt.outcome === "delivered" || attempt.outcome === "withheld");
     this.#held.turns.ended(lane);
     if (attempt.outcome === "unsent") lane.busy.delete(delivery.id);

@@ -57,6 +57,12 @@ export const runtimeSettings = {
   ),
   healthPort: optional("HEALTH_PORT", port, "Port of /livez and /readyz", "off"),
   metricsPort: optional("METRICS_PORT", port, "Port of /metrics", "off"),
+  metricsHost: setting(
+    "METRICS_HOST",
+    read.hostToBind,
+    "127.0.0.1",
+    "Address that /metrics listens on, in production too",
+  ),
   services: optional(
     "SERVICES",
     read.listOf(read.plainText(/^[a-z0-9-]{1,50}$/, "a list of service folders")),

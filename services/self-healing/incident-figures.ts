@@ -1,0 +1,47 @@
+// Open incidents by fault, and when faults were last looked for, for who watches. Each known fault is shown, also with none.
+import { platform } from "../shared/database/scope.ts";
+import { catalogue } from "../shared/healing/catalogue.ts";
+import { type Figure, known } from "../shared/metrics/sampled.ts";
+import type { Runtime } from "../shared/runtime.ts";
+
+const gauges = {
+  records_incidents_open: {
+    help: "Incidents that are not mended, by fault and by how severe the fault is (low, medium, high)",
+    labels: ["fault", "severity"],
+  },
+  records_incidents_failed: { help: "Open incidents whose remedy was tried in vain" },
+  records_faults_look_timestamp_seconds: { help: "When any fault was last looked for, since 1970" },
+} as const;
+
+type Name = keyof typeof gauges;
+
+interface Row {
+  looked: number | null;
+  failed: number;
+  open: Readonly<Record<string, number>> | null;
+}
+
+const text = `select (select extract(epoch from max(looked_at))::float8 from fault_looks) as looked,
+    coalesce(sum(failed), 0)::integer as failed, json_object_agg(code, open) as open
+  from (select code, count(*)::integer as open, count(*) filter (where status = 'failed')::integer as failed
+    from incidents where ended_at is null group by code) i`;
+
+async function read({ database: db }: Runtime): Promise<Figure<Name>[]> {
+  const row = await db.readOne<Row>(platform, { name: "self-healing.figures", text, values: [] });
+  const open = row?.open ?? {};
+  return [
+    ...catalogue.map(
+      ({ code, risk }): Figure<Name> => ({
+        name: "records_incidents_open",
+        labels: { fault: code, severity: risk },
+        value: open[code] ?? 0,
+      }),
+    ),
+    ...known("records_incidents_failed", row?.failed),
+    ...known("records_faults_look_timestamp_seconds", row?.looked),
+  ];
+}
+
+export function watchIncidents(runtime: Runtime): void {
+  runtime.metrics?.sample("incidents", gauges, () => read(runtime));
+}

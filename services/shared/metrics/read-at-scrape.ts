@@ -1,0 +1,56 @@
+// Metrics whose value is at hand when it is asked for. They are registered by whoever makes them.
+import { Counter, Gauge } from "prom-client";
+
+/** @param read undefined, or a failure, shows none */
+export function readGauge(name: string, help: string, read: () => number | undefined): Gauge {
+  return new Gauge({
+    name,
+    help,
+    registers: [],
+    collect() {
+      const value = valueOf(read);
+      if (value === undefined) this.remove();
+      else this.set(value);
+    },
+  });
+}
+
+/** One that only grows. */
+export function readCounter(name: string, help: string, read: () => number): Counter {
+  return new Counter({
+    name,
+    help,
+    registers: [],
+    collect() {
+      this.reset();
+      this.inc(valueOf(read) ?? 0);
+    },
+  });
+}
+
+/** By one label. @param read all of its values, each with its number */
+export function readCounters(
+  name: string,
+  help: string,
+  label: string,
+  read: () => Readonly<Record<string, number>>,
+): Counter {
+  return new Counter({
+    name,
+    help,
+    labelNames: [label],
+    registers: [],
+    collect() {
+      this.reset();
+      for (const [value, count] of Object.entries(read())) this.inc({ [label]: value }, count);
+    },
+  });
+}
+
+function valueOf<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,87 @@
+// How much waits to be told, how long already, and how many webhooks fail, for who watches. Of all channels, as the outbox and
+// the deliveries are this service's.
+import { platform } from "../shared/database/scope.ts";
+import type { Figure } from "../shared/metrics/sampled.ts";
+import type { Runtime } from "../shared/runtime.ts";
+
+/** Counting ends here: beyond it the number says nothing more, and the age still grows. */
+const countedMax = 10_000;
+const targetsMax = 1_000;
+
+const gauges = {
+  records_deliveries_pending: {
+    help: "Deliveries that are not made yet, by channel; the first 10000 are counted",
+    labels: ["channel"],
+  },
+  records_deliveries_lag_seconds: {
+    help: "How long the delivery that is due for longest is due, by channel; retries are due when their wait is over",
+    labels: ["channel"],
+  },
+  records_outbox_events: { help: "Events that are not deliveries yet; the first 10000 are counted" },
+  records_outbox_lag_seconds: { help: "Age of the oldest event that is not deliveries yet" },
+  records_webhooks_failing: {
+    help: "Webhooks that nothing but failures come from, and that are not switched off yet",
+  },
+} as const;
+
+type Name = keyof typeof gauges;
+
+/** Deliveries and outbox of a tenant that is being restored wait on purpose. */
+const notFrozen = (tenant: string) =>
+  `not exists (select from tenant_freezes f where f.tenant_id = ${tenant} and f.until > now())`;
+
+/**
+ * The age is that of the oldest among those counted, and among the first of each of the thousand targets that are due for
+ * longest: by the first alone a target that is stuck would not be seen, by the second alone one beyond the bound.
+ */
+const channels = `select c.channel, count(d.due_at) filter (where d.counts)::integer as pending,
+    coalesce(greatest(extract(epoch from now() - min(d.due_at)), 0), 0)::float8 as lag
+  from unnest(array['webhook', 'messenger']) c (channel)
+    left join (select t.channel, p.due_at, true as counts
+      from (select tenant_id, target_id, due_at from deliveries where state = 'pending' limit ${countedMax}) p
+        join delivery_targets t on t.tenant_id = p.tenant_id and t.id = p.target_id
+      where t.deleted_at is null and ${notFrozen("p.tenant_id")}
+      union all select t.channel, p.due_at, false
+      from (select tenant_id, id, channel from delivery_targets where next_due_at <= now() and deleted_at is null
+          order by next_due_at limit ${targetsMax}) t
+        cross join lateral (select due_at from deliveries where tenant_id = t.tenant_id and target_id = t.id
+          and state = 'pending' order by due_at, seq limit 1) p
+      where ${notFrozen("t.tenant_id")}) d on d.channel = c.channel
+  group by c.channel`;
+
+/** The oldest is looked for among the first of each tenant's: their key is in the order of the events. */
+const rest = `select (select count(*)::integer from (select from fan_out_queue limit ${countedMax}) q) as events,
+    (select coalesce(greatest(extract(epoch from now() - min(e.created_at)), 0), 0)::float8
+      from (select tenant_id, event_id from fan_out_queue q where ${notFrozen("q.tenant_id")}
+        order by event_id limit 100) q join events e on e.tenant_id = q.tenant_id and e.id = q.event_id) as lag,
+    (select count(*)::integer from webhooks where failing_since is not null and disabled_at is null) as failing`;
+
+async function read({ database: db }: Runtime): Promise<Figure<Name>[]> {
+  const byChannel = await db.read<{ channel: string; pending: number; lag: number }>(platform, {
+    name: "webhooks.delivery_figures",
+    text: channels,
+    values: [],
+  });
+  const row = await db.readOne<{ events: number; lag: number; failing: number }>(platform, {
+    name: "webhooks.outbox_figures",
+    text: rest,
+    values: [],
+  });
+  return [
+    ...byChannel.flatMap(({ channel, pending, lag }): Figure<Name>[] => [
+      { name: "records_deliveries_pending", labels: { channel }, value: pending },
+      { name: "records_deliveries_lag_seconds", labels: { channel }, value: lag },
+    ]),
+    ...(row === undefined
+      ? []
+      : ([
+          { name: "records_outbox_events", value: row.events },
+          { name: "records_outbox_lag_seconds", value: row.lag },
+          { name: "records_webhooks_failing", value: row.failing },
+        ] satisfies Figure<Name>[])),
+  ];
+}
+
+export function watchDeliveries(runtime: Runtime): void {
+  runtime.metrics?.sample("deliveries", gauges, () => read(runtime));
+}
