@@ -17,10 +17,14 @@ export const schemaSteps: Readonly<Record<string, readonly string[]>> = {
   "0018-hardening": [],
   // Tables that no archive holds.
   "0021-self-healing": [],
+  // A column of a table that no archive holds.
+  "0022-healing": [],
   // A table that no archive holds.
   "0023-schedule-occurrences": [],
   // Triggers alone.
   "0024-bulk-writes": [],
+  // Columns that no archive holds.
+  "0027-traces": [],
 };
 
 const names: readonly string[] = migrations.map(({ name }) => name);

@@ -35,8 +35,7 @@ async function lostAt({ runtime }: Site): Promise<Record<string, unknown> | unde
   if (bot === undefined || !runtime.config.telegramWebhook) return undefined;
   if ((await readConversation(runtime)).state !== "ok") return undefined;
   const { answer } = await bot.call("getWebhookInfo", {}, { deadlineMs: askMsMax });
-  if (answer === "aborted" || !answer.ok)
-    throw new Unavailable("messenger_unreachable", "The messenger does not say where it posts");
+  if (answer === "aborted" || !answer.ok) throw new Unavailable();
   // As the Bot API describes it: https://core.telegram.org/bots/api#webhookinfo
   const info = (answer.result ?? {}) as Record<string, unknown>;
   const allowed = Array.isArray(info["allowed_updates"]) ? info["allowed_updates"].map(String) : [];

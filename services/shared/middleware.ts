@@ -210,12 +210,7 @@ type CallOptions = { parentCtx?: unknown; meta?: object } | undefined;
 function asOperator(opts: CallOptions): CallOptions {
   if (opts?.meta === undefined || opts.parentCtx !== undefined || !("$repl" in opts.meta)) return opts;
   const principal = { kind: "operator" as const, name: userInfo().username };
-  const caller = new Caller({
-    principal,
-    via: "repl",
-    requestId: crypto.randomUUID(),
-    ip: null,
-    userAgent: null,
-  });
+  const requestId = crypto.randomUUID();
+  const caller = new Caller({ principal, via: "repl", requestId, ip: null, userAgent: null });
   return { ...opts, meta: { caller } };
 }

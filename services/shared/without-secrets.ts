@@ -8,11 +8,17 @@ export function withoutSecrets(message: string): string {
     .slice(0, charsMax)
     .replace(/[a-z][a-z0-9+.-]{1,20}:\/\/[^\s"'`<>]+/gi, withoutPath)
     .replace(/\b(?:bearer|basic)\s[\w.~+/=-]+/gi, redacted)
-    .replace(/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, redacted)
+    .replace(/[\w.-]+/g, withoutToken)
     .replace(/\b\d{6,15}:[\w-]{30,}/g, redacted);
 }
 
 const redacted = "[redacted]";
+
+/** A JSON Web Token is three parts of which the first is base64url of `{"`. */
+function withoutToken(word: string): string {
+  const at = word.indexOf("eyJ");
+  return at < 0 || word.slice(at).split(".").length < 3 ? word : `${word.slice(0, at)}${redacted}`;
+}
 
 /** Scheme, host and port stay: they say which dependency it was. */
 function withoutPath(address: string): string {

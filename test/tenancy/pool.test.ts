@@ -155,6 +155,7 @@ describe("the program", () => {
       "the pool itself, but for tables without tenant rows",
       /database\.pool\b|db\.pool\b/,
       [
+        "mixins/job-figures.ts",
         "mixins/job-runner.ts",
         "mixins/jobs.ts",
         "services/health/health.service.ts",

@@ -42,6 +42,7 @@ export const ofNobody: Readonly<Record<string, string>> = {
   trace_tenant: "a trigger of the tenants",
   leave_trace: "of the two triggers before it",
   is_on_record: "of the same triggers",
+  schedule_occurrences: "of the function that adds a job of the clock",
 };
 
 /**
