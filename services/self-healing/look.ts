@@ -4,7 +4,7 @@ import type { ServiceBroker } from "moleculer";
 import { platform } from "../shared/database/scope.ts";
 import { catalogue, type FaultCode } from "../shared/healing/catalogue.ts";
 import type { KnownFault } from "../shared/healing/known-fault.ts";
-import { askForFaults, type Finding, type Looked } from "../shared/healing/port.ts";
+import { askForFaults, type Finding, findingsMax, type Looked } from "../shared/healing/port.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { system } from "./fix-row.ts";
 import { deadSeconds } from "./incident.rules.ts";
@@ -33,6 +33,8 @@ export interface Look {
   targets: number | null;
   cursor: string | null;
   silent: string[];
+  /** Whether a service found as many as it may name: there may be more. */
+  full: boolean;
   startedAt: number;
 }
 
@@ -145,6 +147,7 @@ async function lookFor(asking: Asking, known: Look["known"], cursor: string | nu
     targets: null,
     cursor: null,
     silent: [],
+    full: false,
     startedAt: performance.now(),
   };
   for (const service of known.at) {
@@ -156,6 +159,7 @@ async function lookFor(asking: Asking, known: Look["known"], cursor: string | nu
     look.findings.push(...answer.findings.map((finding) => ({ ...finding, service })));
     if (answer.targets !== null) look.targets = (look.targets ?? 0) + answer.targets;
     look.cursor = answer.cursor;
+    look.full ||= answer.findings.length >= findingsMax;
   }
   return look;
 }

@@ -152,7 +152,9 @@ async function guardAgainstMass(change: PlainChange, look: Look, fixId: number):
      where i.fix_id = $1 and i.ended_at is null and i.detected_at > f.confirmed_at`,
     [fixId],
   );
-  if (isMassEvent(row?.found ?? 0, look.targets)) await suspend(change, fixId, look.known.code, "mass");
+  // More than a look can name: what share of all that is cannot be said, so a person is asked after each hundred.
+  if (look.full || isMassEvent(row?.found ?? 0, look.targets))
+    await suspend(change, fixId, look.known.code, "mass");
 }
 
 /** To the platform: what is at fault is its operators' to mend. */

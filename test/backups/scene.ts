@@ -125,6 +125,7 @@ const moving = [
   "audit_proofs",
   // The detectors look at any moment.
   "fault_looks",
+  "schedule_occurrences",
   // A restore that begins is one of its day.
   "daily_counts",
 ];

@@ -257,9 +257,10 @@ describe("before it serves, a process finds out whether", () => {
     };
     const running = runProcess(settings);
     expect(await running.exited).toBe(1);
-    expect(running.output().trim()).toMatch(
-      /^The database login records_login may select master_keys, for which no service of this process has a use\. DATABASE_LOGINS can name one for cache\.$/,
-    );
+    expect(JSON.parse(running.output())).toMatchObject({
+      level: "fatal",
+      msg: "The database login records_login may select master_keys, for which no service of this process has a use. DATABASE_LOGINS can name one for cache.",
+    });
   });
 });
 

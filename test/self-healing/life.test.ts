@@ -271,6 +271,8 @@ describe("trouble meanwhile", () => {
       [made?.id],
     );
     expect(left).toEqual({ status: "dismissed", ended: true });
+    await scene.sql("delete from incidents where id = $1", [made?.id]);
+    await scene.sql("delete from fixes where code = 'gone_fault'");
   });
 });
 
@@ -462,3 +464,29 @@ async function oldHash(of: string): Promise<Buffer> {
   if (row === undefined) throw new Error(`no fix ${of}`);
   return hashOf(row);
 }
+
+describe("more than a look can name", () => {
+  it("stops healing too, whatever share of all it is", async () => {
+    const { id: tenantId, admin } = await makeClinic(scene.service, scene.token);
+    const gone = await makeUser(scene.service, scene.token, { tenant_id: tenantId, role: "head_doctor" });
+    await scene.sql("update users set deleted_at = now(), is_active = false where id = $1", [gone.id]);
+    const made = (count: number, head: number, name: string) =>
+      scene.sql(
+        `insert into departments (tenant_id, name, head_doctor_id)
+         select $1::integer, $3 || n, $2::integer from generate_series(1, $4::integer) n`,
+        [tenantId, head, name, count],
+      );
+    await made(400, admin.id, "Led ");
+    await scene.service.call("POST", "/api/admin/self-healing/seed-fixes", { token: scene.token });
+    await scene.confirm("department_head_gone");
+    await made(101, gone.id, "Headless ");
+    await scene.look();
+    const stopped = { status: "suspended", suspended_reason: "mass", open_incidents: 100 };
+    expect(await scene.fixOf("department_head_gone")).toMatchObject(stopped);
+    const [row] = await scene.sql<{ headless: number }>(
+      "select count(*)::integer as headless from departments where head_doctor_id = $1",
+      [gone.id],
+    );
+    expect(row?.headless).toBe(101);
+  });
+});

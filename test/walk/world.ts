@@ -241,7 +241,7 @@ export class World {
     const tables = await this.sql<{ name: string }>(
       `select format('%I.%I', schemaname, tablename) as name from pg_tables
        where (schemaname = 'public' and tablename not in ('audit_entries', 'audit_heads', 'audit_repeats', 'audit_proofs',
-           'audit_checkpoints', 'audit_signing_keys', 'daily_counts', 'rate_limits', 'lockouts', 'fixes', 'incidents', 'incident_steps', 'fault_looks'))
+           'audit_checkpoints', 'audit_signing_keys', 'daily_counts', 'rate_limits', 'lockouts', 'fixes', 'incidents', 'incident_steps', 'fault_looks', 'schedule_occurrences'))
          or (schemaname, tablename) = ('graphile_worker', '_private_jobs') order by 1`,
     );
     const parts = tables.map(
