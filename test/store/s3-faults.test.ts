@@ -226,7 +226,13 @@ describeWithS3("a way to the server that spoils requests", () => {
       await expect(keysOf(store, "")).rejects.toMatchObject(unavailable);
     }
     proxy.spoil(() => ({ status: 200, body: " ".repeat(5 * mebibyte) }));
-    await expect(keysOf(store, "")).rejects.toThrow("too long");
+    // A connection that the answers before it broke may be met first: that is "unavailable" too.
+    await eventually(() =>
+      keysOf(store, "").then(
+        () => false,
+        (error: unknown) => String(error).includes("too long"),
+      ),
+    );
     proxy.spoil(() => ({ status: 403, body: "<html>Please sign in</html>" }));
     await expect(keysOf(store, "")).rejects.toMatchObject({ fault: "refused" });
   });

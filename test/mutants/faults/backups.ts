@@ -5,7 +5,11 @@ export const backupFaults: readonly PlantedFault[] = [
   {
     says: "a backup is not read back before it is listed",
     file: "services/backups/make-backup.ts",
-    text: "await readBack(store, manifest, keys.data, held, (percent) => percentOf(writingShare + percent / 2));",
+    text: `await moving.check(
+    { manifest, data: keys.data },
+    ({ share: part }) => telling.reading({ share: part }),
+    signal,
+  );`,
     replacement: "",
     tests: { "test/backups/table-decisions.test.ts": "which the store does not give back as it was written" },
   },
@@ -86,7 +90,7 @@ export const backupFaults: readonly PlantedFault[] = [
   {
     says: "a restore begins before the whole archive was checked",
     file: "services/backups/restore-tenant.ts",
-    text: "await check(restore);",
+    text: "await parts.moving.check(archive, held.told(0, shares.checking), held.signal);",
     replacement: "",
     tests: { "test/backups/hostile.test.ts": "one flipped bit ends the job before anything changes" },
   },
