@@ -9,7 +9,7 @@ export function withoutSecrets(message: string): string {
     .replace(/[a-z][a-z0-9+.-]{1,20}:\/\/[^\s"'`<>]+/gi, withoutPath)
     .replace(/\b(?:bearer|basic)\s[\w.~+/=-]+/gi, redacted)
     .replace(/[\w.-]+/g, withoutToken)
-    .replace(/\b\d{6,15}:[\w-]{30,}/g, redacted);
+    .replace(/[\w:-]+/g, withoutBotToken);
 }
 
 const redacted = "[redacted]";
@@ -18,6 +18,12 @@ const redacted = "[redacted]";
 function withoutToken(word: string): string {
   const at = word.indexOf("eyJ");
   return at < 0 || word.slice(at).split(".").length < 3 ? word : `${word.slice(0, at)}${redacted}`;
+}
+
+/** The id of a bot and its secret, as the Bot API writes them. */
+function withoutBotToken(word: string): string {
+  const [id = "", secret = ""] = word.split(":", 2);
+  return /^\d{6}$/.test(id.slice(-6)) && secret.length >= 30 ? redacted : word;
 }
 
 /** Scheme, host and port stay: they say which dependency it was. */

@@ -96,9 +96,7 @@ export function statementName(text: string, name?: string): string {
 function readName(text: string): string {
   const [, verb = "statement"] = /^\s*([a-z]{2,12})\b/i.exec(text) ?? [];
   const [, table] =
-    /\b(?:from|into|update|join)\s"?([a-z_][a-z0-9_]{0,62})\b/i.exec(text) ??
-    /^\s*select\s([a-z_][a-z0-9_]{0,62})\(/i.exec(text) ??
-    [];
+    /\b(?:from|into|update|join)\s"?([a-z_]\w*)\b/i.exec(text) ?? /^select\s([a-z_]\w*)\(/i.exec(text) ?? [];
   const plain = verb.toLowerCase();
   return table === undefined ? plain : `${plain} ${table.toLowerCase()}`;
 }

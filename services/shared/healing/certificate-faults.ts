@@ -2,6 +2,7 @@
 // Each service looks at those that its own settings name. A server that cannot be reached, or speaks no TLS, is another fault.
 import { X509Certificate } from "node:crypto";
 import { isLoopback } from "../loopback.ts";
+import { certificatesIn } from "../settings/certificates.ts";
 import type { Config } from "../settings/settings.ts";
 import { type Lifetime, peerLifetime, type TlsServer } from "./peer-certificate.ts";
 import type { Detector, Found } from "./port.ts";
@@ -54,7 +55,7 @@ export function certificateEnds(
 
 /** Of a file of authorities the last to end, as bundles hold many that have ended; of a chain the first. */
 function lifetimeIn(pem: string, areAuthorities: boolean): Lifetime | undefined {
-  const all = (pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? []).map((each) => {
+  const all = certificatesIn(pem).map((each) => {
     const { validFromDate: from, validToDate: until } = new X509Certificate(each);
     return { from, until };
   });

@@ -4,7 +4,19 @@ import { readFileSync, statSync } from "node:fs";
 import { type Reader, Refused } from "./readers.ts";
 
 const certificateBytesMax = 1_048_576;
-const pemBlock = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
+const begins = "-----BEGIN CERTIFICATE-----";
+const ends = "-----END CERTIFICATE-----";
+
+/** @returns each certificate of a text in PEM, with its own first and last line */
+export function certificatesIn(text: string): string[] {
+  return text
+    .split(begins)
+    .slice(1)
+    .flatMap((part) => {
+      const at = part.indexOf(ends);
+      return at < 0 ? [] : [`${begins}${part.slice(0, at)}${ends}`];
+    });
+}
 
 /** The certificates in the file that is named, as PEM. Each is looked at, so that a wrong file is told at the start. */
 export const certificates: Reader<string> = (path) => {
@@ -15,7 +27,7 @@ export const certificates: Reader<string> = (path) => {
   } catch {
     throw new Refused("must name a file that can be read");
   }
-  const blocks = text.match(pemBlock) ?? [];
+  const blocks = certificatesIn(text);
   try {
     blocks.map((block) => new X509Certificate(block));
   } catch {

@@ -3,7 +3,14 @@ import { certificates } from "./certificates.ts";
 import { optional, secret, setting } from "./entry.ts";
 import * as read from "./readers.ts";
 
-const visible = read.plainText(/^[!-~]{1,512}$/, "1 to 512 visible characters");
+const visible = read.plainText(/^[!-~]{1,200}$/, "1 to 200 visible characters");
+
+const credentials: read.Reader<string> = (text) => {
+  const isWhole =
+    text.startsWith("-----BEGIN NATS USER JWT-----") && text.includes("END USER NKEY SEED-----");
+  if (!isWhole) throw new read.Refused("must be the text of a credentials file");
+  return text;
+};
 
 export const natsSettings = {
   natsUrls: secret(
@@ -21,10 +28,7 @@ export const natsSettings = {
   ),
   natsCredentials: secret(
     "NATS_CREDS",
-    read.plainText(
-      /^-----BEGIN NATS USER JWT-----[^]{1,16000}-----END USER NKEY SEED-----/,
-      "the text of a credentials file",
-    ),
+    credentials,
     "Credentials (a JWT and its seed) that this process signs in to NATS with; usually by `NATS_CREDS_FILE`",
     "none",
   ),

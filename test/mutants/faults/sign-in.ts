@@ -112,9 +112,13 @@ export const signInFaults: readonly PlantedFault[] = [
   {
     says: "a request joins a reading of its session that began before it",
     file: "services/auth/session-reader.ts",
-    text: "if (batch.size === this.#waiting.size) this.#waiting = new Map();\n    else for (const id of batch.keys()) this.#waiting.delete(id);\n    void this.#readBatch(batch).finally(() => {",
-    replacement:
-      "void this.#readBatch(batch).finally(() => {\n      for (const id of batch.keys()) this.#waiting.delete(id);",
+    text: `if (batch.size === this.#waiting.size) this.#waiting = new Map();
+    else for (const id of batch.keys()) this.#waiting.delete(id);
+    const trails = [...batch.values()].flat().map(({ trail }) => trail);
+    void followOneOf(trails, () => this.#readBatch(batch)).finally(() => {`,
+    replacement: `const trails = [...batch.values()].flat().map(({ trail }) => trail);
+    void followOneOf(trails, () => this.#readBatch(batch)).finally(() => {
+      for (const id of batch.keys()) this.#waiting.delete(id);`,
     tests: { "test/auth/session-reader.test.ts": "joins no reading that began before it" },
   },
   {
@@ -172,8 +176,8 @@ export const signInFaults: readonly PlantedFault[] = [
   {
     says: "health's login writes entries in any service's name",
     file: "services/shared/database/grants/health.ts",
-    text: "audits: [],",
-    replacement: `audits: ["user", "auth", "patient"],`,
+    text: `audits: ["health", "log"],`,
+    replacement: `audits: ["user", "auth", "patient", "health", "log"],`,
     tests: { "test/database-logins/grants.test.ts": "let each service write the entries" },
   },
   {
