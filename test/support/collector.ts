@@ -1,45 +1,20 @@
 // A real OpenTelemetry collector for tests (its own modules put together in `collector/`, as its builder does), on a free
 // loopback port. It tells what it received as OTLP in JSON.
 import { type ChildProcess, spawn } from "node:child_process";
-import { accessSync, constants } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { homedir, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, it } from "@jest/globals";
 import { freePort, takesConnections } from "./nats.ts";
+import { describeWithProgram, findProgram } from "./programs.ts";
 import { eventually } from "./service.ts";
 import { startReceiver } from "./webhooks.ts";
 
 const name = "records-otelcol";
 
-function findProgram(): string | undefined {
-  const folders = [...(process.env["PATH"] ?? "").split(":"), join(homedir(), "go/bin")];
-  return folders
-    .map((folder) => join(folder, name))
-    .find((file) => {
-      try {
-        accessSync(file, constants.X_OK);
-        return true;
-      } catch {
-        return false;
-      }
-    });
-}
+const program = findProgram(name);
 
-const program = findProgram();
-
-/** Suites that need the collector: without it they are skipped, in so many words, except in CI, where that is a failure. */
-export function describeWithCollector(suite: string, body: () => void): void {
-  if (program !== undefined) return describe(suite, body);
-  const inCi = process.env["CI"] === "true";
-  describe(`${suite} (skipped: no ${name} on PATH; build test/support/collector with Go)`, () => {
-    if (inCi) {
-      it(`${name} is on PATH`, () => {
-        throw new Error(`no ${name} on PATH`);
-      });
-    } else it.skip(`needs ${name}`, () => {});
-  });
-}
+export const describeWithCollector = (suite: string, body: () => void): void =>
+  describeWithProgram(name, program !== undefined, suite, body, "build test/support/collector with Go");
 
 /** https://github.com/open-telemetry/opentelemetry-proto, trace.proto, as its JSON has it; only what is looked at. */
 interface WireSpan {

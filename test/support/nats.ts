@@ -1,26 +1,9 @@
 // A real nats-server for tests, on a free loopback port, with a login.
-import { type ChildProcess, spawn } from "node:child_process";
-import { accessSync, constants } from "node:fs";
 import { connect, createServer } from "node:net";
-import { join } from "node:path";
+import { findProgram, restartable } from "./programs.ts";
 import { eventually } from "./service.ts";
 
 const login = { user: "records", pass: "bus-login-of-tests" };
-
-/** @returns the file of a program of the system's, on PATH or where Debian keeps servers */
-export function findProgram(name: string): string | undefined {
-  const folders = [...(process.env["PATH"] ?? "").split(":"), "/usr/sbin", "/usr/local/bin"];
-  return folders
-    .map((folder) => join(folder, name))
-    .find((file) => {
-      try {
-        accessSync(file, constants.X_OK);
-        return true;
-      } catch {
-        return false;
-      }
-    });
-}
 
 export const program = findProgram("nats-server");
 
@@ -50,28 +33,19 @@ export interface NatsServer {
 export async function startNats(args: readonly string[] = []): Promise<NatsServer> {
   if (program === undefined) throw new Error("no nats-server on PATH");
   const port = await freePort();
-  let child: ChildProcess | undefined;
-  const end = async (signal: NodeJS.Signals) => {
-    const ending = child;
-    child = undefined;
-    if (ending === undefined) return;
-    await new Promise((resolve) => {
-      ending.once("exit", resolve);
-      ending.kill(signal);
-    });
-  };
-  const start = async () => {
-    const auth = args.length === 0 ? ["--user", login.user, "--pass", login.pass] : args;
-    child = spawn(program, ["-a", "127.0.0.1", "-p", String(port), ...auth], { stdio: "ignore" });
-    await eventually(() => takesConnections(port));
-  };
+  const auth = args.length === 0 ? ["--user", login.user, "--pass", login.pass] : args;
+  const { processId, start, end } = restartable(
+    program,
+    ["-a", "127.0.0.1", "-p", String(port), ...auth],
+    () => eventually(() => takesConnections(port)),
+  );
   await start();
   const address = `127.0.0.1:${port}`;
   return {
     url: `nats://${login.user}:${login.pass}@${address}`,
     address,
     login,
-    processId: () => child?.pid ?? 0,
+    processId,
     kill: () => end("SIGKILL"),
     start,
     stop: () => end("SIGTERM"),

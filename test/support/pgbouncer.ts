@@ -1,27 +1,16 @@
 // A real PgBouncer for tests, which lends a connection for one transaction, on a free loopback port.
-import { type ChildProcess, spawn } from "node:child_process";
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, it } from "@jest/globals";
-import { findProgram, freePort, takesConnections } from "./nats.ts";
+import { freePort, takesConnections } from "./nats.ts";
+import { describeWithProgram, findProgram, restartable } from "./programs.ts";
 import { passwordOf } from "../../services/shared/database/application-login.ts";
 import { eventually, type RunningProcess, runProcess, type TestDatabase } from "./service.ts";
 
 const program = findProgram("pgbouncer");
 
-/** Without a pgbouncer skipped, in so many words, except in CI, where that is a failure. */
-export function describeWithPgBouncer(name: string, body: () => void): void {
-  if (program !== undefined) return describe(name, body);
-  const inCi = process.env["CI"] === "true";
-  describe(`${name} (skipped: no pgbouncer on PATH)`, () => {
-    if (inCi) {
-      it("pgbouncer is on PATH", () => {
-        throw new Error("no pgbouncer on PATH");
-      });
-    } else it.skip("needs pgbouncer", () => {});
-  });
-}
+export const describeWithPgBouncer = (name: string, body: () => void): void =>
+  describeWithProgram("pgbouncer", program !== undefined, name, body);
 
 export interface PgBouncer {
   port: number;
@@ -87,20 +76,8 @@ server_login_retry = 1
     [certificateKey, "key.pem"],
   ] as const)
     await writeFile(join(folder, to), await readFile(from));
-  let child: ChildProcess | undefined;
-  const end = async (signal: NodeJS.Signals) => {
-    const ending = child;
-    child = undefined;
-    if (ending === undefined) return;
-    await new Promise((resolve) => {
-      ending.once("exit", resolve);
-      ending.kill(signal);
-    });
-  };
-  const start = async () => {
-    child = spawn(program, ["-q", file], { stdio: "ignore", uid, gid });
-    await eventually(() => takesConnections(port));
-  };
+  const isThere = () => eventually(() => takesConnections(port));
+  const { start, end } = restartable(program, ["-q", file], isThere, { uid, gid });
   await start();
   return {
     port,

@@ -1,29 +1,15 @@
 // A real Prometheus for tests, on a free loopback port, that scrapes what it is told to; and promtool.
 import { execFile, spawn } from "node:child_process";
-import { accessSync, constants } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { stringify } from "yaml";
 import { freePort } from "./nats.ts";
+import { findProgram } from "./programs.ts";
 import { eventually } from "./service.ts";
 
-function find(name: string): string | undefined {
-  const folders = [...(process.env["PATH"] ?? "").split(":"), "/usr/local/bin", "/usr/bin"];
-  return folders
-    .map((folder) => join(folder, name))
-    .find((file) => {
-      try {
-        accessSync(file, constants.X_OK);
-        return true;
-      } catch {
-        return false;
-      }
-    });
-}
-
-export const programs = { prometheus: find("prometheus"), promtool: find("promtool") };
+export const programs = { prometheus: findProgram("prometheus"), promtool: findProgram("promtool") };
 export const hasPrometheus = programs.prometheus !== undefined && programs.promtool !== undefined;
 
 /** @returns what it printed; rejects with it when promtool found something wrong */

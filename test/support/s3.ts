@@ -1,33 +1,19 @@
 // A real S3 server for tests (versitygw over a folder), on a free loopback port, with credentials, versions and object lock.
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { accessSync, constants } from "node:fs";
+import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { homedir, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { S3Options } from "../../services/shared/store/s3-connection.ts";
 import { freePort, takesConnections } from "./nats.ts";
+import { findProgram, restartable } from "./programs.ts";
 import { eventually } from "./service.ts";
 
 /** The one that .ci/run installs. */
 export const versitygw = "github.com/versity/versitygw/cmd/versitygw@v1.8.0";
 const login = { accessKey: "records-tests", secretKey: "store-login-of-tests" };
 
-function findServer(): string | undefined {
-  const folders = [...(process.env["PATH"] ?? "").split(":"), join(homedir(), "go/bin"), "/usr/local/bin"];
-  return folders
-    .map((folder) => join(folder, "versitygw"))
-    .find((file) => {
-      try {
-        accessSync(file, constants.X_OK);
-        return true;
-      } catch {
-        return false;
-      }
-    });
-}
-
-export const program = findServer();
+export const program = findProgram("versitygw");
 
 export interface S3Server {
   /** Of a bucket that nobody has made yet. */
@@ -93,22 +79,8 @@ export async function startS3({
     buckets,
   );
   const logins = { ROOT_ACCESS_KEY: credentials.accessKey, ROOT_SECRET_KEY: credentials.secretKey };
-  let child: ChildProcess | undefined;
-  const end = async (signal: NodeJS.Signals) => {
-    const ending = child;
-    child = undefined;
-    if (ending === undefined) return;
-    await new Promise((resolve) => {
-      ending.once("exit", resolve);
-      // One that was stopped hears nothing else.
-      ending.kill("SIGCONT");
-      ending.kill(signal);
-    });
-  };
-  const start = async () => {
-    child = spawn(program ?? "", options, { stdio: "ignore", env: logins });
-    await eventually(() => takesConnections(port));
-  };
+  const isThere = () => eventually(() => takesConnections(port));
+  const { processId, start, end } = restartable(program, options, isThere, { env: logins });
   await start();
   return {
     options: (bucket) => ({
@@ -125,7 +97,7 @@ export async function startS3({
       await promisify(execFile)(program ?? "", [...as, "create-user", ...user], { env });
     },
     folder: buckets,
-    processId: () => child?.pid ?? 0,
+    processId,
     kill: () => end("SIGKILL"),
     start,
     stop: async () => {
