@@ -207,6 +207,24 @@ describe("actions", () => {
   });
 });
 
+it("programs of the tests run outside jest: nothing they reach asks for its globals", () => {
+  const sources = new Map([...product, ...sourcesUnder("test")].map((source) => [source.path, source]));
+  const reached = new Set<string>();
+  const visit = (path: string) => {
+    const seen = reached.has(path);
+    reached.add(path);
+    if (!seen) sources.get(path)?.imports.forEach(visit);
+  };
+  // What package.json and the parts of the bench start by themselves.
+  const programs = names([...sources.values()]).filter((path) =>
+    /^test\/(?:bench|panels|mutants)\/(?!.*\.test\.ts$)/.test(path),
+  );
+  expect(programs.length).toBeGreaterThan(30);
+  programs.forEach(visit);
+  const asking = [...reached].filter((path) => sources.get(path)?.text.includes('from "@jest/globals"'));
+  expect(asking).toEqual([]);
+});
+
 it("the test files known to wait are there", () => {
   const waiting = Object.keys(
     JSON.parse(readFileSync(join(root, "test/support/waiting-files.json"), "utf8")),

@@ -2,7 +2,8 @@
 // all logs is changed from one of them.
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { type Cluster, type Gateway, signInAt, startCluster } from "../support/cluster.ts";
-import { type Collector, describeWithCollector, startCollector } from "../support/collector.ts";
+import { type Collector, startCollector } from "../support/collector.ts";
+import { describeWithCollector } from "../support/describe-with-collector.ts";
 import { describeWithNats } from "../support/describe-with-nats.ts";
 import { eventually, type RunningProcess } from "../support/service.ts";
 

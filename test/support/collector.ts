@@ -5,16 +5,13 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, takesConnections } from "./nats.ts";
-import { describeWithProgram, findProgram } from "./programs.ts";
+import { findProgram } from "./programs.ts";
 import { eventually } from "./service.ts";
 import { startReceiver } from "./webhooks.ts";
 
-const name = "records-otelcol";
+export const name = "records-otelcol";
 
-const program = findProgram(name);
-
-export const describeWithCollector = (suite: string, body: () => void): void =>
-  describeWithProgram(name, program !== undefined, suite, body, "build test/support/collector with Go");
+export const program = findProgram(name);
 
 /** https://github.com/open-telemetry/opentelemetry-proto, trace.proto, as its JSON has it; only what is looked at. */
 interface WireSpan {

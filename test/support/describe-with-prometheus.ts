@@ -1,5 +1,5 @@
 // Suites that need a real Prometheus and promtool.
-import { describeWithProgram } from "./programs.ts";
+import { describeWithProgram } from "./describe-with-program.ts";
 import { hasPrometheus } from "./prometheus.ts";
 
 export const describeWithPrometheus = (name: string, body: () => void): void =>

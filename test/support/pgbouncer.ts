@@ -3,14 +3,11 @@ import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, takesConnections } from "./nats.ts";
-import { describeWithProgram, findProgram, restartable } from "./programs.ts";
+import { findProgram, restartable } from "./programs.ts";
 import { passwordOf } from "../../services/shared/database/application-login.ts";
 import { eventually, type RunningProcess, runProcess, type TestDatabase } from "./service.ts";
 
-const program = findProgram("pgbouncer");
-
-export const describeWithPgBouncer = (name: string, body: () => void): void =>
-  describeWithProgram("pgbouncer", program !== undefined, name, body);
+export const program = findProgram("pgbouncer");
 
 export interface PgBouncer {
   port: number;

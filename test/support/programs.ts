@@ -1,6 +1,4 @@
-// Programs of the machine that suites need: where they are, and suites that are skipped by name where they are not. In CI
-// a missing one is a failure.
-import { describe, it } from "@jest/globals";
+// Programs of the machine that tests and the bench need: where they are, and how a test ends one and starts it again.
 import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { homedir } from "node:os";
@@ -19,25 +17,6 @@ export function findProgram(name: string): string | undefined {
         return false;
       }
     });
-}
-
-/** @param hint how the program is to be had */
-export function describeWithProgram(
-  program: string,
-  isThere: boolean,
-  name: string,
-  body: () => void,
-  hint = "",
-): void {
-  if (isThere) return describe(name, body);
-  const inCi = process.env["CI"] === "true";
-  describe(`${name} (skipped: no ${program} on PATH${hint === "" ? "" : `; ${hint}`})`, () => {
-    if (inCi) {
-      it(`${program} is on PATH`, () => {
-        throw new Error(`no ${program} on PATH`);
-      });
-    } else it.skip(`needs ${program}`, () => {});
-  });
 }
 
 export interface Restartable {

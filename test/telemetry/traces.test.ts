@@ -2,12 +2,8 @@
 // collector receives it; and what it never holds.
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import {
-  type Collector,
-  describeWithCollector,
-  type SeenSpan,
-  startCollector,
-} from "../support/collector.ts";
+import { type Collector, type SeenSpan, startCollector } from "../support/collector.ts";
+import { describeWithCollector } from "../support/describe-with-collector.ts";
 import { eventually, startService, type TestService } from "../support/service.ts";
 import { type Receiver, startReceiver } from "../support/webhooks.ts";
 

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import pg from "pg";
 import { openClient } from "../../services/shared/database/open-client.ts";
 import { type Clinic, openClinic, makePatient } from "../backups/scene.ts";
-import { describeWithPgBouncer, type PgBouncer, startPooled } from "../support/pgbouncer.ts";
+import { describeWithPgBouncer } from "../support/describe-with-pgbouncer.ts";
+import { type PgBouncer, startPooled } from "../support/pgbouncer.ts";
 import { eventually, startService, type TestService } from "../support/service.ts";
 
 const lentMax = 5;
