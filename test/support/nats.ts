@@ -30,17 +30,15 @@ export interface NatsServer {
 }
 
 /** @param args more of nats-server's own, e.g. a configuration file */
-export async function startNats(args: readonly string[] = []): Promise<NatsServer> {
+export async function startNats(args: readonly string[] = [], host = "127.0.0.1"): Promise<NatsServer> {
   if (program === undefined) throw new Error("no nats-server on PATH");
   const port = await freePort();
   const auth = args.length === 0 ? ["--user", login.user, "--pass", login.pass] : args;
-  const { processId, start, end } = restartable(
-    program,
-    ["-a", "127.0.0.1", "-p", String(port), ...auth],
-    () => eventually(() => takesConnections(port)),
+  const { processId, start, end } = restartable(program, ["-a", host, "-p", String(port), ...auth], () =>
+    eventually(() => takesConnections(port, host)),
   );
   await start();
-  const address = `127.0.0.1:${port}`;
+  const address = `${host}:${port}`;
   return {
     url: `nats://${login.user}:${login.pass}@${address}`,
     address,
@@ -52,9 +50,9 @@ export async function startNats(args: readonly string[] = []): Promise<NatsServe
   };
 }
 
-export function takesConnections(port: number): Promise<boolean> {
+export function takesConnections(port: number, host = "127.0.0.1"): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1");
+    const socket = connect(port, host);
     const answer = (taken: boolean) => {
       socket.destroy();
       resolve(taken);

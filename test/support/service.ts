@@ -95,14 +95,19 @@ export interface RunningProcess {
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Runs `node services/start.ts` (or another program) with exactly these settings (and PATH, HOME). */
+/**
+ * Runs `node services/start.ts` (or another program) with exactly these settings (and PATH, HOME).
+ * @param through a command that becomes the one that follows it, e.g. nsenter
+ */
 export function runProcess(
   env: Record<string, string>,
   program = "services/start.ts",
   args: readonly string[] = [],
+  through: readonly string[] = [],
 ): RunningProcess {
   const { PATH = "", HOME = "" } = process.env;
-  const child = spawn(process.execPath, [program, ...args], {
+  const [command = process.execPath, ...rest] = [...through, process.execPath, program, ...args];
+  const child = spawn(command, rest, {
     cwd: root,
     env: { PATH, HOME, ...env },
     stdio: ["ignore", "pipe", "pipe"],

@@ -1,7 +1,7 @@
 // Requests at a steady rate, whatever becomes of the earlier ones: half of them read, half write, and every answer is
 // looked at. Says how many failed and how long the longest waited, of those that were begun in a stretch of time.
 import { randomBytes } from "node:crypto";
-import { type Answer, callApi, type CallOptions } from "./service.ts";
+import { type Answer, callApi, type CallOptions, eventually } from "./service.ts";
 
 export interface Stretch {
   sent: number;
@@ -12,6 +12,8 @@ export interface Stretch {
   slowest: string;
   /** What failed, and how: for whoever reads the report of a failed test. */
   failures: string[];
+  /** From the stretch's begin until the last one that failed was begun; 0 where none did. */
+  lastFailedMs: number;
 }
 
 interface Sample {
@@ -50,12 +52,21 @@ export class SteadyLoad {
     this.#timer = setInterval(() => this.#catchUp(), 1_000 / options.perSecond);
   }
 
+  /** Resolves after a second in which nothing failed. */
+  async warm(): Promise<void> {
+    await eventually(async () => {
+      const from = performance.now();
+      return (await this.stretch(from, from + 1_000)).failed === 0;
+    });
+  }
+
   /** Those begun between the two moments; resolves when each has its answer. */
   async stretch(fromMs: number, untilMs: number): Promise<Stretch> {
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, untilMs - performance.now())));
     await Promise.all(this.#open);
     const samples = this.#samples.filter(({ begunAt }) => begunAt >= fromMs && begunAt < untilMs);
-    const failures = samples.flatMap(({ failure }) => (failure === undefined ? [] : [failure]));
+    const failed = samples.filter(({ failure }) => failure !== undefined);
+    const failures = failed.map(({ failure = "" }) => failure);
     const waitOf = ({ begunAt, endedAt }: Sample) => endedAt - begunAt;
     const [slowest] = samples.toSorted((one, other) => waitOf(other) - waitOf(one));
     return {
@@ -67,7 +78,22 @@ export class SteadyLoad {
           ? ""
           : `${slowest.what}, begun after ${Math.round(slowest.begunAt - fromMs)} ms`,
       failures,
+      lastFailedMs: Math.round(Math.max(0, ...failed.map(({ begunAt }) => begunAt - fromMs))),
     };
+  }
+
+  /** Which of the acknowledged notes are not kept, and how many are kept twice. */
+  async judgeNotes(): Promise<{ missing: string[]; doubled: number }> {
+    const { url, token, patientId } = this.#options;
+    const kept: string[] = [];
+    for (let page = 1; ; page++) {
+      const path = `/api/patients/${patientId}/records?limit=100&page=${page}`;
+      const { body } = await callApi(url, "GET", path, { token });
+      kept.push(...body.items.map((item: { body: string }) => item.body));
+      if (body.items.length < 100) break;
+    }
+    const missing = this.acknowledged.filter((note) => !kept.includes(note));
+    return { missing, doubled: kept.length - new Set(kept).size };
   }
 
   async stop(): Promise<void> {
