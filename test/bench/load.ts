@@ -36,6 +36,7 @@ export class Load {
   readonly #folder: string;
   readonly #amount: number | undefined;
   readonly generator: "wrk" | "autocannon";
+  #scripts = 0;
 
   /**
    * @param folder for the generator's scripts
@@ -72,7 +73,8 @@ export class Load {
   }
 
   #wrk({ url, requests, connections, seconds }: LoadJob): Promise<LoadResult> {
-    const script = join(this.#folder, "requests.lua");
+    // One each: several may run at a time.
+    const script = join(this.#folder, `requests-${this.#scripts++}.lua`);
     writeFileSync(script, luaOf(requests));
     const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "--timeout", "10s", "-s", script, url];
     const quiet = ["sh", "-c", 'wrk "$@" | sed -n "s/^RESULT //p"', "sh", ...args];

@@ -5,6 +5,7 @@ import { takeCores } from "./cores.ts";
 import { list, me } from "./parts/against-bare.ts";
 import { backups } from "./parts/backups.ts";
 import { cache } from "./parts/cache.ts";
+import { cluster } from "./parts/cluster.ts";
 import { hundred, million } from "./parts/growth.ts";
 import { healing } from "./parts/healing.ts";
 import { latency } from "./parts/latency.ts";
@@ -31,6 +32,7 @@ const parts: Record<string, (stage: Stage) => Promise<void>> = {
   latency,
   policies,
   telemetry,
+  cluster,
   payments,
   sealing,
   patients,
