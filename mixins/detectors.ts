@@ -4,7 +4,9 @@ import type { ServiceSchema } from "moleculer";
 import { type Call, type Contract, implement } from "../services/shared/bus.ts";
 import { NotFound } from "../services/shared/errors.ts";
 import type { FaultsAt, Healable } from "../services/shared/healing/catalogue.ts";
+import { Bounded } from "../services/shared/healing/bounded.ts";
 import {
+  askMsMax,
   type Detector,
   type Found,
   findFaultsContract,
@@ -20,11 +22,20 @@ export type DetectorsOf<S extends string> = {
   readonly [C in FaultsAt<S>]: C extends Healable ? Remedy : Detector;
 };
 
-type Own = ReadonlyMap<string, Detector | Remedy>;
+interface Own {
+  detectors: ReadonlyMap<string, Detector | Remedy>;
+  bounded: Bounded;
+}
+
+/** Whoever asks hears that a detector did not end, before it stops waiting. */
+const findMsMax = askMsMax - 1_000;
 
 /** @param service the folder's name */
 export function detectors<const S extends string>(service: S, given: DetectorsOf<S>): Partial<ServiceSchema> {
-  const own: Own = new Map(Object.entries<Detector | Remedy>(given));
+  const own: Own = {
+    detectors: new Map(Object.entries<Detector | Remedy>(given)),
+    bounded: new Bounded(findMsMax),
+  };
   const contract: Contract = {
     [`${service}.find_faults`]: findFaultsContract,
     [`${service}.heal`]: healContract,
@@ -44,9 +55,10 @@ type Asked<P = { code: string; target?: string; cursor?: string }> = Call<P>;
 async function findFaults(own: Own, call: Asked): Promise<Looked> {
   const { code, target, cursor } = call.params;
   if (code === nodeFactsCode) return aboutNode(call);
-  const detector = own.get(code);
+  const detector = own.detectors.get(code);
   if (detector === undefined) throw new NotFound("Fault");
-  const { found, targets = null, cursor: next = null } = await detector.find(call, { target, cursor });
+  const find = () => detector.find(call, { target, cursor });
+  const { found, targets = null, cursor: next = null } = await own.bounded.run(code, find);
   const findings = found
     .filter((each) => each.target.length <= targetCharsMax)
     .slice(0, findingsMax)
@@ -73,7 +85,7 @@ const wouldDo = (detector: Detector | Remedy, found: Found): string | null =>
 
 async function heal(own: Own, call: Asked<{ code: string; target: string }>) {
   const { code, target } = call.params;
-  const remedy = own.get(code);
+  const remedy = own.detectors.get(code);
   if (remedy === undefined || !("heal" in remedy)) throw new NotFound("Remedy");
   return { done: await remedy.heal(call, target) };
 }

@@ -1,5 +1,4 @@
 // Durable jobs: a change enqueues them in its own transaction, any node that has the task runs them, and a job whose
-// Durable jobs: a change enqueues them in its own transaction, any node that has the task runs them, and a job whose
 // worker died is taken up again. Schedules only enqueue, and the database takes each occurrence once (migrations/0023): so
 // one job runs, however many replicas there are, and however far apart their clocks.
 import { randomUUID } from "node:crypto";

@@ -8,7 +8,7 @@ import { faultOf } from "../shared/healing/catalogue.ts";
 import { askForFaults, askToHeal } from "../shared/healing/port.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { system } from "./fix-row.ts";
-import { deadSeconds } from "./incident.rules.ts";
+import { aheadSecondsMax, cooldownSeconds, deadSeconds } from "./incident.rules.ts";
 import { endIncident, type Held, type Outcome, recordOutcome } from "./record-outcome.ts";
 
 export interface Healer {
@@ -21,9 +21,15 @@ const dueMax = 1_000;
 const healMsMax = 120_000;
 const askAgainMs = 2_000;
 
-/** Open and due, or left behind by a process that died. */
-const isDue = `i.ended_at is null and ((i.status = 'open' and i.next_try_at <= now())
-  or (i.status = 'healing' and i.tried_at < now() - interval '${deadSeconds} seconds'))`;
+/**
+ * Open and due, or left behind by a process that died. A moment further ahead than any wait was written before the
+ * database's clock went back: it is not waited for. Jobs of one fix run one at a time, whatever the clock says.
+ */
+const isDue = `i.ended_at is null and (
+  (i.status = 'open'
+    and (i.next_try_at <= now() or i.next_try_at > now() + interval '${cooldownSeconds + aheadSecondsMax} seconds'))
+  or (i.status = 'healing' and i.tried_at not between now() - interval '${deadSeconds} seconds'
+    and now() + interval '${aheadSecondsMax} seconds'))`;
 
 const dueFrom = `from incidents i join fixes f on f.id = i.fix_id
   where i.code = $1 and f.status = 'confirmed' and f.deleted_at is null and ${isDue}`;

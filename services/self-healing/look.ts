@@ -1,13 +1,14 @@
-// Looking for faults: each service is asked for those that are due, and what it finds is recorded. A service that does not
-// answer is left out, and said; the others are looked at all the same.
+// Looking for faults: each service is asked for those that are due, a few at a time, and what it finds is recorded. A detector
+// that does not end, and a service that does not answer, are left out and named; the others are looked at all the same.
 import type { ServiceBroker } from "moleculer";
 import { platform } from "../shared/database/scope.ts";
 import { catalogue, type FaultCode } from "../shared/healing/catalogue.ts";
 import type { KnownFault } from "../shared/healing/known-fault.ts";
-import { askForFaults, type Finding, findingsMax, type Looked } from "../shared/healing/port.ts";
+import { type Finding, findingsMax } from "../shared/healing/port.ts";
 import type { Runtime } from "../shared/runtime.ts";
+import { Asking, type Unanswered } from "./asking.ts";
 import { system } from "./fix-row.ts";
-import { deadSeconds } from "./incident.rules.ts";
+import { aheadSecondsMax, deadSeconds } from "./incident.rules.ts";
 import { recordLook } from "./record-look.ts";
 
 export interface Looker {
@@ -20,6 +21,9 @@ export interface Seen {
   found: number;
   opened: number;
   silent: string[];
+  unanswered: Unanswered[];
+  /** Codes that there was no time for: they are the first ones of the next look. */
+  left: string[];
 }
 
 export interface ServiceFinding extends Finding {
@@ -45,23 +49,55 @@ interface Last {
   off: boolean;
 }
 
-/** A service that has left so many questions of one look unanswered is not asked again in it: each costs the whole wait. */
-const unansweredMax = 2;
+/** So many faults are looked for at a time: one detector that hangs does not hold up the others. */
+const lanes = 4;
 /** A clock that ticks each minute is never quite on time. */
 const earlySeconds = 20;
 
-/** @param which what is due by the clock, all there is, or one fault that somebody suspects */
+/**
+ * Ends in time whatever detectors do.
+ * @param which what is due by the clock, all there is, or one fault that somebody suspects
+ */
 export async function lookForFaults(
   looker: Looker,
   which: "due" | "all" | { code: string },
   msMax: number,
 ): Promise<Seen> {
-  const deadline = performance.now() + msMax;
-  const asking = new Asking(looker, deadline);
+  const asking = new Asking(looker, msMax);
   await dismissOrphans(looker.runtime);
   const last = new Map((await readLooks(looker.runtime)).map((row) => [row.code, row]));
-  const age = (code: string) => last.get(code)?.age ?? Number.POSITIVE_INFINITY;
-  const due = catalogue
+  const waiting = dueOf(last, which);
+  const seen: Seen = { looked: 0, found: 0, opened: 0, silent: [], unanswered: [], left: [] };
+  const silent = new Set<string>();
+  const lane = async () => {
+    while (!asking.isOver) {
+      const known = waiting.shift();
+      if (known === undefined) return;
+      const look = await lookFor(asking, known, last.get(known.code)?.cursor ?? null);
+      const opened = await recordLook(looker, look, asking);
+      seen.looked += 1;
+      seen.found += look.findings.length;
+      seen.opened += opened;
+      for (const service of look.silent) silent.add(service);
+    }
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+  return {
+    ...seen,
+    silent: [...silent].sort(),
+    unanswered: asking.unanswered,
+    left: waiting.map(({ code }) => code),
+  };
+}
+
+/** @returns the longest unseen first */
+function dueOf(last: ReadonlyMap<string, Last>, which: "due" | "all" | { code: string }) {
+  const age = (code: string) => {
+    const seconds = last.get(code)?.age ?? Number.POSITIVE_INFINITY;
+    // The database's clock went back since that look.
+    return seconds < -aheadSecondsMax ? Number.POSITIVE_INFINITY : seconds;
+  };
+  return catalogue
     .filter(({ code }) => last.get(code)?.off !== true)
     .filter(({ code, everyMinutes }) =>
       typeof which === "object"
@@ -69,19 +105,6 @@ export async function lookForFaults(
         : which === "all" || age(code) >= everyMinutes * 60 - earlySeconds,
     )
     .sort((a, b) => age(b.code) - age(a.code));
-  const seen: Seen = { looked: 0, found: 0, opened: 0, silent: [] };
-  const silent = new Set<string>();
-  for (const known of due) {
-    // What there was no time for is the first next time.
-    if (performance.now() > deadline) break;
-    const look = await lookFor(asking, known, last.get(known.code)?.cursor ?? null);
-    const opened = await recordLook(looker, look, asking);
-    seen.looked += 1;
-    seen.found += look.findings.length;
-    seen.opened += opened;
-    for (const service of look.silent) silent.add(service);
-  }
-  return { ...seen, silent: [...silent].sort() };
 }
 
 /** Codes whose fix was deleted are not looked for until they are seeded again. */
@@ -108,36 +131,6 @@ async function dismissOrphans({ database }: Runtime): Promise<void> {
       select id, fix_id, tenant_id, 'dismissed' from dismissed returning incident_id`,
     values: [],
   });
-}
-
-/** The questions of one look. */
-export class Asking {
-  readonly #looker: Looker;
-  readonly #deadline: number;
-  readonly #unanswered = new Map<string, number>();
-
-  constructor(looker: Looker, deadline: number) {
-    this.#looker = looker;
-    this.#deadline = deadline;
-  }
-
-  get isOver(): boolean {
-    return performance.now() > this.#deadline;
-  }
-
-  /** @returns undefined when the service does not answer, or has not before */
-  async ask(service: string, asked: Parameters<typeof askForFaults>[2]): Promise<Looked | undefined> {
-    const before = this.#unanswered.get(service) ?? 0;
-    if (before >= unansweredMax) return undefined;
-    const { broker, runtime } = this.#looker;
-    try {
-      return await askForFaults(broker, service, asked);
-    } catch (error) {
-      this.#unanswered.set(service, before + 1);
-      runtime.log.debug({ service, code: asked.code, err: error }, "a service did not say what is at fault");
-      return undefined;
-    }
-  }
 }
 
 async function lookFor(asking: Asking, known: Look["known"], cursor: string | null): Promise<Look> {

@@ -4,8 +4,9 @@ import type { PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { platformTenant, system } from "./fix-row.ts";
 import { enqueueDue } from "./heal.ts";
-import { cooldownSeconds, isMassEvent } from "./incident.rules.ts";
-import type { Asking, Look, Looker, ServiceFinding } from "./look.ts";
+import type { Asking } from "./asking.ts";
+import { aheadSecondsMax, cooldownSeconds, isMassEvent } from "./incident.rules.ts";
+import type { Look, Looker, ServiceFinding } from "./look.ts";
 import { endIncident, type Held, suspend } from "./record-outcome.ts";
 import { propose } from "./seed-fixes.ts";
 import { tellOperators } from "./tell-operators.ts";
@@ -14,6 +15,9 @@ import { tellOperators } from "./tell-operators.ts";
 const askedMax = 50;
 const toldMax = 20;
 const evidenceBytesMax = 8_000;
+
+/** What ended later than that did so before the database's clock went back. */
+const soon = `now() + interval '${aheadSecondsMax} seconds'`;
 
 interface FixState {
   id: number;
@@ -120,9 +124,9 @@ async function openIncident(
     `insert into incidents (fix_id, tenant_id, code, service, target, evidence, would_do, next_try_at)
      select $1, (select id from tenants where id = $2), $3, $4, $5, $6, $7, greatest(now(),
        (select max(ended_at) + interval '${cooldownSeconds} seconds' from incidents
-        where code = $3 and target = $5 and status in ('healed', 'failed')))
+        where code = $3 and target = $5 and status in ('healed', 'failed') and ended_at <= ${soon}))
      where not exists (select from incidents where code = $3 and target = $5 and status <> 'dismissed'
-       and ended_at > now() - make_interval(secs => $8))
+       and ended_at > now() - make_interval(secs => $8) and ended_at <= ${soon})
      on conflict (code, target) where ended_at is null do update
        set last_seen_at = now(), evidence = excluded.evidence, would_do = excluded.would_do
      returning id, (xmax = 0) as is_new`,

@@ -169,7 +169,8 @@ export const selfHealingContract = {
     result: pageOf("IncidentPage", incidentShape),
   },
   "self-healing.look": {
-    summary: "Looks for all faults now instead of when each is due. Nothing is mended that is not confirmed.",
+    summary:
+      "Looks for all faults now instead of when each is due, for a few seconds: it says what did not answer meanwhile. Nothing is mended that is not confirmed.",
     audits: "fix.look",
     access: operators,
     weight: weights.bulk,
@@ -178,7 +179,13 @@ export const selfHealingContract = {
         looked: integer({ description: "Faults that were looked for" }),
         found: integer({ description: "Targets at fault" }),
         opened: integer({ description: "Of them, new incidents" }),
-        silent: listOf(text(), { description: "Services that did not answer" }),
+        silent: listOf(text(), { description: "Services that left something unanswered" }),
+        unanswered: listOf(object({ code: text(), service: text({ description: "Whose detector it is" }) }), {
+          description: "Detectors that did not end in time, or failed",
+        }),
+        left: listOf(text(), {
+          description: "Faults that there was no time for: the next look begins with them",
+        }),
       },
       { name: "FaultLook" },
     ),

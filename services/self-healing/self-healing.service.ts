@@ -46,8 +46,9 @@ interface SelfHealingService extends Service {
 }
 
 const lookMsMax = 45_000;
-/** Within the time that a call has on the bus. */
 const lookNowMsMax = 7_000;
+/** Of the time that a call has on the bus, for what a look has to write at its end. */
+const spareMs = 2_000;
 
 const selfHealing: ServiceSchema<object, object, object, SelfHealingService> = {
   name: "self-healing",
@@ -102,8 +103,11 @@ const selfHealing: ServiceSchema<object, object, object, SelfHealingService> = {
     "self-healing.seed": seedFixes,
     "self-healing.stats": readStats,
     "self-healing.incidents": listIncidents,
-    "self-healing.look": (call) =>
-      lookForFaults({ broker: call.broker, runtime: call.runtime }, "all", lookNowMsMax),
+    "self-healing.look": ({ broker, runtime }) => {
+      const { requestTimeoutMs } = runtime.config;
+      const msMax = Math.min(lookNowMsMax, Math.max(requestTimeoutMs - spareMs, requestTimeoutMs / 2));
+      return lookForFaults({ broker, runtime }, "all", msMax);
+    },
   }),
   // One job for each fault, however often it is suspected before it is looked for.
   events: listen({

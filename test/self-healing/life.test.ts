@@ -1,5 +1,6 @@
 // The life of a fix and its incidents over HTTP: proposed when its fault is met, confirmed by a person, healed, verified.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import pg from "pg";
 import { catalogue } from "../../services/shared/healing/catalogue.ts";
 import { eventually } from "../support/service.ts";
 import { makeClinic, makeUser } from "../support/tenancy.ts";
@@ -27,7 +28,14 @@ const stats = async () => (await scene.get("/stats")).body;
 describe("a fault that is met for the first time", () => {
   it("nothing is found, proposed or opened where nothing is wrong", async () => {
     const seen = await scene.look();
-    expect(seen).toEqual({ looked: catalogue.length, found: 0, opened: 0, silent: [] });
+    expect(seen).toEqual({
+      looked: catalogue.length,
+      found: 0,
+      opened: 0,
+      silent: [],
+      unanswered: [],
+      left: [],
+    });
     expect(await scene.fixes()).toEqual([]);
     expect(await stats()).toMatchObject({
       fixes: 0,
@@ -194,7 +202,7 @@ describe("the guards", () => {
     // As if its remedy had ended after the look began.
     const [made] = await scene.sql<{ id: string }>(
       `insert into incidents (fix_id, tenant_id, code, service, target, evidence, status, tries, ended_at)
-       values ($1, $2, $3, 'users', $4, '{}', 'healed', 1, now() + interval '1 hour') returning id`,
+       values ($1, $2, $3, 'users', $4, '{}', 'healed', 1, now() + interval '50 seconds') returning id`,
       [id, tenantId, code, `tenant:${tenantId}`],
     );
     await miscount(scene, tenantId);
@@ -253,6 +261,67 @@ describe("the guards", () => {
 });
 
 describe("trouble meanwhile", () => {
+  it("a look ends in time though a detector does not, names it, and finds what others look for", async () => {
+    const { id: tenantId } = await clinic();
+    const hanging = new pg.Client({ connectionString: scene.service.database.url });
+    await hanging.connect();
+    try {
+      await hanging.query("begin; lock table payment_notifications in access exclusive mode");
+      await miscount(scene, tenantId);
+      const seen = await scene.look();
+      expect(seen.silent).toContain("payments");
+      expect(seen.unanswered).toContainEqual({ code: "payments_unverified", service: "payments" });
+      expect(seen.looked + seen.left.length).toBe(catalogue.length);
+      await scene.met(code, `tenant:${tenantId}`, "healed");
+    } finally {
+      await hanging.end();
+    }
+    expect(await scene.look()).toMatchObject({ found: 0, silent: [], unanswered: [] });
+  });
+
+  it("the database's clock goes back by a day: looks, tries and what was mended go on by the new one", async () => {
+    const { id: tenantId } = await clinic();
+    const target = `tenant:${tenantId}`;
+    await miscount(scene, tenantId);
+    const { id: before } = await scene.met(code, target, "healed");
+    // As a clock leaves it that was a day ahead: the last looks, what was mended, and when what waits is due.
+    await scene.sql("update fault_looks set looked_at = now() + interval '1 day'");
+    await scene.sql(
+      "update incidents set detected_at = now() + interval '1 day', ended_at = now() + interval '1 day' where target = $1",
+      [target],
+    );
+    await miscount(scene, tenantId);
+    await scene.sql("select graphile_worker.add_job('self-healing.look', queue_name := 'self-healing.look')");
+    // Also without the cooldown, which ends at a moment that the new clock will not come to for long.
+    const again = await eventually(async () => {
+      const [newest] = await scene.incidents(code);
+      return newest?.target === target && newest.id !== before && newest.status === "healed" && newest;
+    });
+    expect(again.history.map(({ step }) => step)).toEqual(["detected", "trying", "healed"]);
+    expect(await actual(tenantId)).toEqual([]);
+    const ahead = () => scene.sql("select from fault_looks where looked_at > now()");
+    await eventually(async () => (await ahead()).length === 0);
+    await scene.sql(
+      "update incidents set detected_at = now(), ended_at = now() where target = $1 and ended_at > now()",
+      [target],
+    );
+  });
+
+  it.each(["open", "healing"])(
+    "an incident that is %s until tomorrow's clock is not waited for",
+    async (status) => {
+      const { id: tenantId } = await clinic();
+      const { id } = await scene.fixOf(code);
+      await miscount(scene, tenantId);
+      await scene.sql(
+        `insert into incidents (fix_id, tenant_id, code, service, target, evidence, status, tries, tried_at, next_try_at)
+       values ($1, $2, $3, 'users', $4, '{}', $5, 1, now() + interval '1 day', now() + interval '1 day')`,
+        [id, tenantId, code, `tenant:${tenantId}`, status],
+      );
+      await scene.met(code, `tenant:${tenantId}`, "healed");
+    },
+  );
+
   it("a fix that is deleted while it is applied leaves no incident behind that nobody goes on with", async () => {
     const { id: tenantId } = await clinic();
     const { id } = await scene.fixOf(code);

@@ -34,7 +34,14 @@ export interface Scene {
   sql: <Row = Record<string, unknown>>(text: string, values?: unknown[]) => Promise<Row[]>;
   get(path: string): Promise<Awaited<ReturnType<TestService["call"]>>>;
   /** Looks for all faults at once. */
-  look(): Promise<{ looked: number; found: number; opened: number; silent: string[] }>;
+  look(): Promise<{
+    looked: number;
+    found: number;
+    opened: number;
+    silent: string[];
+    unanswered: { code: string; service: string }[];
+    left: string[];
+  }>;
   fixes(): Promise<Fix[]>;
   fixOf(code: string): Promise<Fix>;
   confirm(code: string): Promise<Fix>;

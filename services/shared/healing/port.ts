@@ -14,7 +14,8 @@ import type { ValueOf } from "../params/types.ts";
 /** Of one look at one service; there may be more, which the next look finds. */
 export const findingsMax = 100;
 export const targetCharsMax = 200;
-const callMs = 9_000;
+/** Longest that a question or a remedy is waited for. */
+export const askMsMax = 9_000;
 
 const findingShape = object({
   /** What is at fault, in words that name the same thing at every look: "tenant:7", "job:12". */
@@ -101,7 +102,7 @@ export function askForFaults(
   service: string,
   asked: Asked,
   nodeID?: string,
-  timeoutMs = callMs,
+  timeoutMs = askMsMax,
 ): Promise<Looked> {
   return broker.call(`${service}.find_faults`, asked, callOptions(timeoutMs, nodeID));
 }
@@ -111,7 +112,7 @@ export function askToHeal(
   service: string,
   asked: { code: string; target: string },
 ): Promise<{ done: Done }> {
-  return broker.call(`${service}.heal`, asked, callOptions(callMs));
+  return broker.call(`${service}.heal`, asked, callOptions(askMsMax));
 }
 
 function callOptions(timeout: number, nodeID?: string) {
