@@ -26,15 +26,16 @@ export async function logLevels(call: Call<Wish>): Promise<{ items: NodeLevels[]
   if (node !== undefined && !there.includes(node)) throw new NotFound("Node");
   if (level === undefined && module !== undefined)
     throw new Invalid([{ loc: ["body", "level"], msg: "Field required", type: "missing" }]);
-  // Written first: what was not audited does not happen.
-  if (level !== undefined) await audit(call, level);
-  const asked = { level, module };
-  const answers =
+  const ask = async (asked: Pick<Wish, "level" | "module">) =>
     node === undefined
-      ? await call.busEach("node.log_level", asked, askMs)
+      ? call.busEach("node.log_level", asked, askMs)
       : [await call.busAt(node, "node.log_level", asked, askMs)];
-  if (level !== undefined && !answers.some(({ has_module: isKnown }) => isKnown))
+  // Looked at first: what is refused is not audited as done.
+  if (module !== undefined && !(await ask({ module })).some(({ has_module: isKnown }) => isKnown))
     throw new NotFound("Module");
+  // Written before it is done: what was not audited does not happen.
+  if (level !== undefined) await audit(call, level);
+  const answers = await ask({ level, module });
   if (level !== undefined)
     call.runtime.log.warn({ to: level, module, node }, "the level of the log was changed");
   const answered = new Set(answers.map((each) => each.node));

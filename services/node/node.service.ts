@@ -10,7 +10,7 @@ const node: ServiceSchema = {
   actions: implement(nodeContract, {
     "node.log_level": async ({ params: { level, module }, runtime: { log, config } }) => {
       const levels = levelsOf(log);
-      const isKnown = level === undefined ? true : levels.set(level, module);
+      const isKnown = level === undefined ? levels.has(module) : levels.set(level, module);
       return { node: config.nodeId, has_module: isKnown, levels: levels.get() };
     },
   }),

@@ -13,6 +13,8 @@ export interface Item {
   /** SHA-256 of the bytes, hex. */
   hash: string;
   caller: Caller;
+  /** Of the request that brought it, where that is recorded: `traceparent`. */
+  trace?: string | undefined;
 }
 
 /** Of a conflict: whose log it belongs into, the one's whom the first was for; the platform's when it was for nobody. */
@@ -103,7 +105,7 @@ class Batch {
 
   /** @returns entry and event of a change that shows; undefined when the notification is stale */
   #apply(item: Item, payment: PaymentFacts): Partial<Line> | undefined {
-    const { provider, notification, caller } = item;
+    const { provider, notification, caller, trace } = item;
     const { paymentId, tenant: _tenant, ...said } = payment;
     const key = keyOf(provider, paymentId);
     const held = this.#payments.get(key);
@@ -129,7 +131,7 @@ class Batch {
     };
     const kind = eventOfChange(before, after);
     const entry = entryOf(caller, paymentId, facts);
-    return kind === undefined ? entry : { ...entry, kind };
+    return kind === undefined ? entry : { ...entry, kind, trace };
   }
 }
 

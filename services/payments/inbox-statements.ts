@@ -72,6 +72,8 @@ export interface Line {
   request_id?: string;
   /** The event's; none: no event. */
   kind?: string;
+  /** Of the request that told it, so that its deliveries are part of that trace. */
+  trace?: string | undefined;
 }
 
 export interface Written {
@@ -81,7 +83,7 @@ export interface Written {
 }
 
 const lineColumns = `provider, notification_id, state, type, body_hash, tenant_id, payment_id, occurred_at, action,
-  target_type, target_id, outcome, facts, ip, user_agent, request_id, kind`;
+  target_type, target_id, outcome, facts, ip, user_agent, request_id, kind, trace`;
 const lineTypes = lineColumns
   .split(/,\s*/)
   .map((name) => `${name} ${{ tenant_id: "integer", occurred_at: "timestamptz" }[name] ?? "text"}`)
@@ -119,8 +121,8 @@ export function writeStatement({ lines, payments }: Written): Statement {
           where payments.version = excluded.version - 1
         returning 1),
       told as (
-        insert into events (tenant_id, kind, payload)
-        select tenant_id, kind, facts::json from line where kind is not null order by place),
+        insert into events (tenant_id, kind, payload, trace)
+        select tenant_id, kind, facts::json, trace from line where kind is not null order by place),
       recorded as (
         insert into audit_entries
           (tenant_id, action, target_type, target_id, outcome, changes, ip, user_agent, request_id)

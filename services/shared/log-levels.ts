@@ -37,9 +37,14 @@ export class LogLevels {
     return logger;
   }
 
+  /** @param module absent: all of them */
+  has(module?: string): boolean {
+    return module === undefined || module === mainModule || this.#modules.has(module);
+  }
+
   /** @param module one; absent: all @returns false where there is no such module */
   set(level: LogLevel, module?: string): boolean {
-    if (module !== undefined && module !== mainModule && !this.#modules.has(module)) return false;
+    if (!this.has(module)) return false;
     if (module === undefined || module === mainModule) this.#main.level = level;
     for (const [name, children] of this.#modules) {
       if (module !== undefined && module !== name) continue;

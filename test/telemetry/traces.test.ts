@@ -4,6 +4,8 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { type Collector, type SeenSpan, startCollector } from "../support/collector.ts";
 import { describeWithCollector } from "../support/describe-with-collector.ts";
+import { freePort } from "../support/nats.ts";
+import { cardBody, cardSignature, paymentSettings } from "../support/notifications.ts";
 import { eventually, startService, type TestService } from "../support/service.ts";
 import { type Receiver, startReceiver } from "../support/webhooks.ts";
 
@@ -16,11 +18,15 @@ describeWithCollector("a trace", () => {
   let receiver: Receiver;
   let service: TestService;
   let admin: string;
+  let metricsPort: number;
 
   beforeAll(async () => {
     collector = await startCollector();
     receiver = await startReceiver();
+    metricsPort = await freePort();
     service = await startService({
+      ...paymentSettings,
+      METRICS_PORT: String(metricsPort),
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_EXPORTER_OTLP_HEADERS: "x-clinic-key=canary%20header",
       OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test,site=a%20b",
@@ -139,6 +145,35 @@ describeWithCollector("a trace", () => {
     const [received] = receiver.received;
     expect(received?.headers["traceparent"]).toBeUndefined();
     expect(JSON.stringify(received?.body)).not.toContain(spans[0]?.traceId);
+  });
+
+  it("goes on in the delivery of a payment's event, though notifications are written by the batch", async () => {
+    const body = cardBody({ id: "traced" });
+    const answer = await service.call("POST", "/webhooks/card-provider", {
+      body,
+      headers: { "provider-signature": cardSignature(body) },
+    });
+    expect(answer.status).toBe(200);
+    const spans = await traceOf(idOf(answer), (found) => named(found, "deliver webhook") !== undefined);
+    expect(named(spans, "POST /webhooks/card-provider")).toMatchObject({ kind: kindServer });
+    expect(spans.filter(({ name }) => name === "deliver webhook")).toHaveLength(1);
+  });
+
+  it("is the exemplar of the bucket that its request and its action are counted in", async () => {
+    const answer = await service.call("GET", "/api/preferences", { token: admin });
+    const [root] = await traceOf(idOf(answer), (found) => found.length >= 3);
+    const response = await fetch(`http://127.0.0.1:${metricsPort}/metrics`, {
+      headers: { accept: "application/openmetrics-text; version=1.0.0" },
+    });
+    const lines = (await response.text()).split("\n").filter((line) => line.includes(`"${root?.traceId}"`));
+    expect(lines).toContainEqual(
+      expect.stringMatching(
+        /^records_http_request_seconds_bucket\{[^}]*route="\/api\/preferences"[^}]*\} \d+ # \{trace_id=/,
+      ),
+    );
+    expect(lines).toContainEqual(
+      expect.stringMatching(/^records_action_seconds_bucket\{[^}]*action="preferences\.\w+"/),
+    );
   });
 
   it("has no name, value, token, address or header in it", async () => {
