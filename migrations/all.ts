@@ -1,4 +1,6 @@
-// Append-only: a migration that has run anywhere is never edited, only followed by another.
+// Append-only: a migration that has run anywhere is never edited, only followed by another. Each says beside which versions of
+// the program it works; the migrator keeps that in the database, where an earlier version finds it (schema-age.ts).
+import type { Migration } from "@mikro-orm/migrations";
 import { Foundation } from "./0001-foundation.ts";
 import { Patients } from "./0002-patients.ts";
 import { Rotation } from "./0003-rotation.ts";
@@ -22,29 +24,45 @@ import { Healing } from "./0022-healing.ts";
 import { ScheduleOccurrences } from "./0023-schedule-occurrences.ts";
 import { BulkWrites } from "./0024-bulk-writes.ts";
 import { Traces } from "./0027-traces.ts";
+import { Compatibility } from "./0028-compatibility.ts";
 
-export const migrations = [
-  { name: "0001-foundation", class: Foundation },
-  { name: "0002-patients", class: Patients },
-  { name: "0003-rotation", class: Rotation },
-  { name: "0004-cache", class: Cache },
-  { name: "0005-webhooks", class: Webhooks },
-  { name: "0006-payments", class: Payments },
-  { name: "0007-search", class: Search },
-  { name: "0008-messenger", class: Messenger },
-  { name: "0009-identity", class: Identity },
-  { name: "0010-audit-batches", class: AuditBatches },
-  { name: "0011-definers", class: Definers },
-  { name: "0012-walk", class: Walk },
-  { name: "0013-origins", class: Origins },
-  { name: "0014-limits", class: Limits },
-  { name: "0015-checkpoints", class: Checkpoints },
-  { name: "0016-logins", class: Logins },
-  { name: "0017-backups", class: Backups },
-  { name: "0018-hardening", class: Hardening },
-  { name: "0021-self-healing", class: SelfHealing },
-  { name: "0022-healing", class: Healing },
-  { name: "0023-schedule-occurrences", class: ScheduleOccurrences },
-  { name: "0024-bulk-writes", class: BulkWrites },
-  { name: "0027-traces", class: Traces },
+export interface ListedMigration {
+  name: string;
+  class: new (...given: ConstructorParameters<typeof Migration>) => Migration;
+  /** The release that brings it. */
+  since: string;
+  /** The oldest version of the program that works beside it: an earlier release than `since`, so that nothing has to stop. */
+  oldest: string;
+  /** Where its statements look as if they took something away from earlier versions: why they do not. */
+  harmless?: string;
+}
+
+/** Before the first release there is none that could run beside. */
+const first = { since: "0.1.0", oldest: "0.1.0" };
+
+export const migrations: readonly ListedMigration[] = [
+  { name: "0001-foundation", class: Foundation, ...first },
+  { name: "0002-patients", class: Patients, ...first },
+  { name: "0003-rotation", class: Rotation, ...first },
+  { name: "0004-cache", class: Cache, ...first },
+  { name: "0005-webhooks", class: Webhooks, ...first },
+  { name: "0006-payments", class: Payments, ...first },
+  { name: "0007-search", class: Search, ...first },
+  { name: "0008-messenger", class: Messenger, ...first },
+  { name: "0009-identity", class: Identity, ...first },
+  { name: "0010-audit-batches", class: AuditBatches, ...first },
+  { name: "0011-definers", class: Definers, ...first },
+  { name: "0012-walk", class: Walk, ...first },
+  { name: "0013-origins", class: Origins, ...first },
+  { name: "0014-limits", class: Limits, ...first },
+  { name: "0015-checkpoints", class: Checkpoints, ...first },
+  { name: "0016-logins", class: Logins, ...first },
+  { name: "0017-backups", class: Backups, ...first },
+  { name: "0018-hardening", class: Hardening, ...first },
+  { name: "0021-self-healing", class: SelfHealing, ...first },
+  { name: "0022-healing", class: Healing, ...first },
+  { name: "0023-schedule-occurrences", class: ScheduleOccurrences, ...first },
+  { name: "0024-bulk-writes", class: BulkWrites, ...first },
+  { name: "0027-traces", class: Traces, ...first },
+  { name: "0028-compatibility", class: Compatibility, ...first },
 ];

@@ -22,9 +22,14 @@ async function migrate(env: NodeJS.ProcessEnv): Promise<void> {
       "BOOT_SECRET (or BOOT_SECRET_FILE) must be set: the passwords that are not set follow from it.",
     );
   const logins = { kinds: databaseLogins, passwords: databasePasswords };
-  const provisioned = await provision({ ownerUrl: databaseUrl, bootSecret, logins });
+  const waits = (why: string) => process.stdout.write(`Not done yet: ${why}.\n`);
+  const provisioned = await provision({ ownerUrl: databaseUrl, bootSecret, logins, waits });
   const names = provisioned.logins.map(({ name }) => name).join(", ");
-  process.stdout.write(`The database is ready for this version; its services work as ${names}.\n`);
+  process.stdout.write(
+    provisioned.schema === "newer"
+      ? `The database is of a newer version, beside which this one works: the passwords were set, and nothing else; its services work as ${names}.\n`
+      : `The database is ready for this version; its services work as ${names}.\n`,
+  );
 }
 
 await migrate(process.env).catch((error: unknown) => fail(error, process.env));

@@ -2,7 +2,7 @@
 // what a failed try left in the store is removed by it, or by the sweep.
 import { Readable } from "node:stream";
 import type { Store } from "../shared/store/store.ts";
-import { type ArchiveKeyring } from "./ask-archive-keys.ts";
+import type { ArchiveSource } from "./open-archive.ts";
 import {
   archiveKeys,
   dataKeyOf,
@@ -26,9 +26,7 @@ export interface Wanted {
   createdBy: number | null;
 }
 
-export interface BackupParts {
-  store: Store;
-  keyring: ArchiveKeyring;
+export interface BackupParts extends ArchiveSource {
   /** Of the login that the jobs' own transactions use. */
   databaseUrl: string;
   moving: Moving;
@@ -39,7 +37,7 @@ const writingShare = 50;
 
 /** @param share of the job's 100 percent that this is, and where it begins */
 export async function makeBackup(
-  { store, keyring, moving }: BackupParts,
+  { store, keyring, moving }: Pick<BackupParts, "store" | "keyring" | "moving">,
   held: HeldJob,
   wanted: Wanted,
   share: { from: number; to: number } = { from: 0, to: 100 },

@@ -148,8 +148,7 @@ async function relist(site: Site, store: Store, id: string) {
     values: [id],
   });
   const { manifest } = await openArchive(
-    store,
-    keyring,
+    { store, keyring, database: site.db },
     { backupId: id, tenantId: row?.tenant_id ?? null },
     signal,
   );

@@ -76,11 +76,11 @@ export class Plans {
 }
 
 async function makePlan(
-  { store, keyring, moving }: BackupParts,
+  { moving, ...source }: BackupParts,
   backupId: string,
   tenantId: number,
   signal: AbortSignal,
 ): Promise<PlannedTable[]> {
-  const { steps, ...archive } = await openArchive(store, keyring, { backupId, tenantId }, signal);
+  const { steps, ...archive } = await openArchive(source, { backupId, tenantId }, signal);
   return moving.plan(archive, { job: randomUUID(), tenantId, steps }, () => {}, signal);
 }

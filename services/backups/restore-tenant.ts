@@ -56,12 +56,7 @@ export async function restoreTenant(
   await assertStillWanted(held.job, (text, values) =>
     runtime.database.read("platform", { name: "backups.still_wanted", text, values }),
   );
-  const { steps, ...archive } = await openArchive(
-    parts.store,
-    parts.keyring,
-    { backupId, tenantId },
-    held.signal,
-  );
+  const { steps, ...archive } = await openArchive(parts, { backupId, tenantId }, held.signal);
   const restore = { runtime, parts, held, tenantId, archive };
   // Every byte, before anything is changed.
   await parts.moving.check(archive, held.told(0, shares.checking), held.signal);

@@ -95,6 +95,7 @@ export function partsOf({ broker, runtime }: Worker): BackupParts {
   return {
     store: storeOf(runtime),
     keyring: new ArchiveKeyring(broker),
+    database: runtime.database,
     databaseUrl,
     moving: movingOf(runtime),
   };

@@ -114,6 +114,11 @@ export const tableDecisions = {
   schedule_occurrences: { full: "left out", tenant: "kept", why: "What is due is due again after a day." },
   database_logins: { full: "left out", tenant: "kept", why: "Written by provisioning at every start." },
   mikro_orm_migrations: { full: "left out", tenant: "kept", why: "The manifest names the schema." },
+  schema_compatibility: {
+    full: "left out",
+    tenant: "kept",
+    why: "Written with the tables that it speaks of.",
+  },
 } as const satisfies Record<string, TableDecision>;
 
 export type BackupType = "full" | "tenant";

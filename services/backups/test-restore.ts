@@ -7,12 +7,12 @@ import type { BackupParts } from "./make-backup.ts";
 import { openArchive } from "./open-archive.ts";
 
 export async function testRestore(
-  { store, keyring, moving }: BackupParts,
+  { moving, ...source }: BackupParts,
   held: HeldJob,
 ): Promise<(change: PlainChange) => Promise<AuditChanges>> {
   const { backupId, tenantId, id: job } = held.job;
   await held.say({ step: "laying the archive out" });
-  const { manifest, data } = await openArchive(store, keyring, { backupId, tenantId }, held.signal);
+  const { manifest, data } = await openArchive(source, { backupId, tenantId }, held.signal);
   const rows = await moving.prove({ manifest, data }, { job, tenantId }, held.told(0, 99), held.signal);
   return async (change) => {
     await change.execute("update backups set tested_at = now(), test_passed = true where id = $1", [

@@ -1,23 +1,18 @@
 // What one process has once, whatever services run in it: settings, secrets, database, keys, password threads, log. Made by
 // the broker configuration, opened before the first service starts, closed after the last one stopped.
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { EntitySchema } from "@mikro-orm/core";
 import type { Logger } from "pino";
 import type { Dropped } from "./bus-seal.ts";
 import { setBusKey } from "./caller.ts";
 import type { Config } from "./settings/settings.ts";
-import { completeLogin } from "./database/application-login.ts";
 import { connect } from "./database/connect.ts";
 import type { Database } from "./database/database.ts";
 import { assertTenancyWall } from "./database/guard.ts";
 import { assertLoginFits, servicesWithRights } from "./database/guard-login.ts";
-import { ensureDatabase, provision } from "./database/provision.ts";
 import { watchSlowStatements } from "./database/statement-watch.ts";
-import { assertSchemaCurrent } from "./database/schema-age.ts";
 import { type DataDirectory, openDataDirectory } from "./embedded/data-directory.ts";
-import { type EmbeddedPostgres, startEmbeddedPostgres } from "./embedded/postgres.ts";
-import { loadOrCreateSecrets, nextBootName, readSecret } from "./embedded/secrets.ts";
+import { loadOrCreateSecrets, readSecret } from "./embedded/secrets.ts";
 import { StartError } from "./embedded/start-error.ts";
 import { levelsOf } from "./log-levels.ts";
 import { Tracing } from "./tracing/open-tracing.ts";
@@ -27,12 +22,11 @@ import { type DemoPasswords, demoPasswords, demoSecret } from "./demo-passwords.
 import { needsOwnPassword } from "./settings/accounts.ts";
 import { PasswordHasher } from "./passwords/password-hasher.ts";
 import { KeyCache } from "./sealing/key-cache.ts";
+import { prepareDatabase } from "./prepare-database.ts";
 import { Secrets, secretsToGenerate } from "./secrets.ts";
 import { ProcessPhases } from "./process-phases.ts";
 
 const statementTimeoutMs = 5_000;
-const embeddedUser = "postgres";
-const embeddedDatabase = "records";
 
 export class Runtime {
   readonly config: Config;
@@ -111,7 +105,15 @@ export class Runtime {
     const keptDemo = config.demoMode ? await readSecret(config.dataDir, demoSecret) : undefined;
     this.#demoPasswords = demoPasswords(config, keptDemo);
     if (entities === undefined) return;
-    const url = await this.#prepareDatabase(directory, kept.postgres, onFailure);
+    const url = await prepareDatabase({
+      config,
+      secrets: this.#secrets,
+      log: this.log,
+      directory,
+      password: kept.postgres,
+      onFailure,
+      closing: this.#closing,
+    });
     const connected = await connect({
       url,
       poolMax: config.databasePoolMax,
@@ -153,64 +155,6 @@ export class Runtime {
     const directory = await opening;
     this.#closing.push(() => directory.release());
     return directory;
-  }
-
-  async #prepareDatabase(
-    directory: DataDirectory | undefined,
-    password: string | undefined,
-    onFailure: (reason: string) => void,
-  ): Promise<string> {
-    const { config, secrets } = this;
-    const nextBootSecret =
-      directory === undefined || config.bootSecret !== undefined
-        ? undefined
-        : await readSecret(directory.path, nextBootName);
-    const { services, databaseLogins: kinds, databasePasswords: passwords } = config;
-    const logins = { kinds, passwords };
-    const prepare = (ownerUrl: string) =>
-      provision({
-        ownerUrl,
-        bootSecret: secrets.boot,
-        nextBootSecret,
-        logins,
-        forProcess: { services },
-        tell: (what) => this.log.info(what),
-      });
-    if (config.databaseUrl !== undefined) {
-      const provisioned = await prepare(config.databaseUrl);
-      return config.databaseAppUrl === undefined
-        ? provisioned.urlFor(services)
-        : completeLogin(config.databaseAppUrl, logins, secrets.boot, services);
-    }
-    if (config.databaseAppUrl !== undefined) {
-      const url = completeLogin(config.databaseAppUrl, logins, secrets.bootIfHeld, services);
-      await assertSchemaCurrent(url);
-      return url;
-    }
-    if (directory === undefined || password === undefined)
-      throw new Error("the embedded database has no directory");
-    const server = await this.#startEmbedded(directory, password, onFailure);
-    await ensureDatabase(server.url("postgres"), embeddedDatabase);
-    return (await prepare(server.url(embeddedDatabase))).urlFor(services);
-  }
-
-  async #startEmbedded(
-    directory: DataDirectory,
-    password: string,
-    onFailure: (reason: string) => void,
-  ): Promise<EmbeddedPostgres> {
-    if (!existsSync(join(directory.path, "postgres")))
-      this.log.info({ folder: directory.path }, "making the database: this is done once");
-    const log = levelsOf(this.log).child("postgres");
-    const server = await startEmbeddedPostgres({
-      dataDir: directory.path,
-      superuser: embeddedUser,
-      password,
-      log: (line) => log.debug(line),
-    });
-    this.#closing.push(() => server.stop());
-    server.onExit(onFailure);
-    return server;
   }
 
   get mailDirectory(): string {

@@ -115,7 +115,7 @@ describe("an archive", () => {
   const folder = () => new FolderStore(join(scene.database.folder, "archives"));
   const make = (store: Store) => {
     const moving = movingHere(store, scene.appUrl);
-    return makeBackup({ store, keyring, databaseUrl: scene.appUrl, moving }, held, wanted);
+    return makeBackup({ store, keyring, moving }, held, wanted);
   };
   /** Everything as the folder does it, but for what is read. */
   const giving = (store: Store, alter: (bytes: Buffer) => Buffer) =>

@@ -335,7 +335,7 @@ describe.each(stages.map((stage) => [stage.name, stage] as const))("%s", (_name,
       const holders = workloads.filter((each) =>
         containerOf(each).env.some(({ name }: Tree) => name === "DATABASE_URL"),
       );
-      expect(holders.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual(["Job migrate"]);
+      expect(holders.map((each) => `${each.kind} ${labelOf(each)}`)).toEqual(["Job migrate"]);
       expect(containerOf(holders[0]).command).toEqual(["node", "services/migrate.ts"]);
       expect(podOf(holders[0]).restartPolicy).toBe("OnFailure");
     });
@@ -349,9 +349,7 @@ describe.each(stages.map((stage) => [stage.name, stage] as const))("%s", (_name,
       const deny = policies.find(({ metadata }) => metadata.name === "deny-all");
       expect(deny.spec).toEqual({ podSelector: {}, policyTypes: ["Ingress", "Egress"] });
       const usersOf = (label: string) =>
-        ours
-          .filter(({ spec }) => spec.template.metadata.labels[label] === "true")
-          .map(({ metadata }) => metadata.name);
+        ours.filter(({ spec }) => spec.template.metadata.labels[label] === "true").map(labelOf);
       expect(usersOf("uses-bus").sort()).toEqual([
         "accounts",
         "backups",

@@ -5,11 +5,13 @@ import { existsSync } from "node:fs";
 import pg from "pg";
 import { completeLogin, passwordOf } from "../../services/shared/database/application-login.ts";
 import { defaultLogins } from "../../services/shared/database/logins.ts";
+import { freePort } from "../support/nats.ts";
 import {
   addressOf,
   callApi,
   demoPassword,
   eventually,
+  type RunningProcess,
   runProcess,
   startDatabase,
   type TestDatabase,
@@ -90,7 +92,28 @@ describe("a login in a URL", () => {
   });
 });
 
+/** It is told to wait for the schema, and does until the test migrates. */
+let waiting: RunningProcess | undefined;
+let waitingHealth = "";
+afterAll(() => waiting?.stop());
+
+async function patient(): Promise<{ running: RunningProcess; health: string }> {
+  const port = await freePort();
+  const settings = { HEALTH_PORT: String(port), SCHEMA_WAIT_SECONDS: "600" };
+  const running = runProcess({ ...application, ...settings });
+  await running.printed(/Not ready yet\. .*if this database is new, run `npm run migrate` first\./);
+  return { running, health: `http://127.0.0.1:${port}` };
+}
+
 describe("before the database was prepared", () => {
+  it("a process that is to wait for it is alive, not ready, says why once, and can be stopped", async () => {
+    ({ running: waiting, health: waitingHealth } = await patient());
+    expect((await fetch(`${waitingHealth}/livez`)).status).toBe(200);
+    expect((await fetch(`${waitingHealth}/readyz`)).status).toBe(503);
+    const { running } = await patient();
+    expect(await running.stop()).toBe(0);
+    expect(running.output().match(/Not ready yet/g)).toHaveLength(1);
+  });
   it("a service that may not migrate says what has to be done first", async () => {
     expect(await ended(application, start)).toEqual({
       code: 1,
@@ -121,6 +144,14 @@ describe("once it was prepared", () => {
       expect(each).toEqual({ code: 0, said: [ready] });
     }
     expect(existsSync(settings.DATA_DIR)).toBe(false);
+  });
+
+  it("the process that waited for it is ready", async () => {
+    const url = await addressOf(waiting as RunningProcess); // Started by the test before.
+    expect((await callApi(url, "GET", "/api/auth/tenants")).status).toBe(200);
+    await eventually(async () => (await fetch(`${waitingHealth}/readyz`)).status === 200);
+    expect(waiting?.output().match(/Not ready yet/g)).toHaveLength(1);
+    expect(await waiting?.stop()).toBe(0);
   });
 
   it("a service without the owner's login starts on it and serves", async () => {
@@ -196,6 +227,22 @@ describe("a database of another age", () => {
   ])("older: refused with one sentence when %s", async (_name, change, undo) => {
     await withMigrations(change, undo, async () => {
       expect(await ended(application, start)).toEqual({ code: 1, said: [older] });
+    });
+  });
+
+  it("newer, and too new for this version: both say which is the oldest that will do", async () => {
+    const note =
+      "; insert into schema_compatibility select name, '999.0.0', '999.1.0' from mikro_orm_migrations where name like '9999%'";
+    const undo = "; delete from schema_compatibility where migration like '9999%'";
+    await withMigrations(renamed("^", "9999-") + note, renamed("^9999-", "") + undo, async () => {
+      for (const [env, program] of [
+        [application, start],
+        [owner, migrate],
+      ] as const) {
+        const sentence =
+          /^The database was migrated by a newer version .+, beside which 999\.0\.0 is the oldest that works, and this is \d.+: start 999\.0\.0 or later\.$/;
+        expect(await ended(env, program)).toEqual({ code: 1, said: [expect.stringMatching(sentence)] });
+      }
     });
   });
 

@@ -6,6 +6,9 @@ const connectMsMax = 10_000;
 // https://www.postgresql.org/docs/18/errcodes-appendix.html: no such login or a wrong password, no such database
 const unknownToServer = new Set(["28000", "28P01", "3D000"]);
 
+/** The server answers, and knows neither this login nor, perhaps, this database: `npm run migrate` may be still to come. */
+export class UnpreparedDatabase extends StartError {}
+
 /**
  * @param setting the environment variable that `url` came from
  * @throws StartError when the server cannot be reached or refuses the login
@@ -24,8 +27,10 @@ export async function openClient(
   } catch (error) {
     const unprepared =
       setting === "DATABASE_APP_URL" && unknownToServer.has(String(propertyOf(error, "code")));
-    const hint = unprepared ? "; if this database is new, run `npm run migrate` first" : "";
-    throw new StartError(`The database cannot be reached with ${setting}: ${reasonOf(error)}${hint}.`);
+    const sentence = `The database cannot be reached with ${setting}: ${reasonOf(error)}`;
+    if (unprepared)
+      throw new UnpreparedDatabase(`${sentence}; if this database is new, run \`npm run migrate\` first.`);
+    throw new StartError(`${sentence}.`);
   }
 }
 

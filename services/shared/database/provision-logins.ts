@@ -15,30 +15,28 @@ const roundsMax = 3;
 
 const id = (name: string) => pg.escapeIdentifier(name);
 
-/**
- * @param forKind a process that provisions for itself: the passwords of other logins, and logins that it does not know of,
- * are left as they are, so that it cannot shut out who was set up otherwise; undefined: all is brought to the settings
- * @throws StartError when the database's name leaves no room for the roles' names
- */
-export async function provisionLogins(
-  owner: pg.Client,
-  database: string,
-  settings: LoginSettings,
-  bootSecret: string,
-  forKind: string | undefined,
-): Promise<Login[]> {
-  const logins = loginsOf(database, settings.kinds);
-  if (logins === undefined)
-    throw new StartError(
-      `The name of the database ${database} is too long: the logins' names begin with it.`,
-    );
+export interface LoginsWanted {
+  owner: pg.Client;
+  database: string;
+  settings: LoginSettings;
+  bootSecret: string;
+  /**
+   * A process that provisions for itself: the passwords of other logins, and logins that it does not know of, are left as they
+   * are, so that it cannot shut out who was set up otherwise; undefined: all is brought to the settings.
+   */
+  forKind: string | undefined;
+}
+
+/** @throws StartError when the database's name leaves no room for the roles' names */
+export async function provisionLogins(wanted: LoginsWanted): Promise<Login[]> {
+  const { owner, database, forKind } = wanted;
+  const logins = wantedLogins(wanted);
   await owner.query("begin");
   try {
     const gone = forKind === undefined ? await dropForgotten(owner, logins) : [];
     for (const login of logins) {
       const isNew = await ensureRoles(owner, database, login);
-      if (isNew || forKind === undefined || forKind === login.kind)
-        await setPassword(owner, login, passwordOf(login.kind, database, settings, bootSecret));
+      if (isNew || forKind === undefined || forKind === login.kind) await setPassword(wanted, login);
     }
     await dropSettings(owner, [...gone, ...logins.flatMap(({ name }) => everyRoleOf(name))]);
     await grantAll(owner, logins, gone);
@@ -49,6 +47,27 @@ export async function provisionLogins(
     throw error;
   }
   return logins;
+}
+
+/**
+ * Beside a schema of a newer version, which has given the logins their rights: their passwords alone.
+ * @throws StartError as above
+ */
+export async function setPasswords(wanted: LoginsWanted): Promise<Login[]> {
+  const { owner, forKind } = wanted;
+  const logins = wantedLogins(wanted);
+  for (const login of logins) {
+    if (forKind !== undefined && forKind !== login.kind) continue;
+    const { rowCount } = await owner.query("select from pg_roles where rolname = $1", [login.name]);
+    if (rowCount !== 0) await setPassword(wanted, login);
+  }
+  return logins;
+}
+
+function wantedLogins({ database, settings }: LoginsWanted): Login[] {
+  const logins = loginsOf(database, settings.kinds);
+  if (logins !== undefined) return logins;
+  throw new StartError(`The name of the database ${database} is too long: the logins' names begin with it.`);
 }
 
 /** Logins of other settings than today's: they sign in no more. @returns their roles */
@@ -93,7 +112,11 @@ async function ensureRole(owner: pg.Client, name: string): Promise<boolean> {
   return true;
 }
 
-async function setPassword(owner: pg.Client, { name }: Login, password: string): Promise<void> {
+async function setPassword(
+  { owner, database, settings, bootSecret }: LoginsWanted,
+  { name, kind }: Login,
+): Promise<void> {
+  const password = passwordOf(kind, database, settings, bootSecret);
   const verifier = pg.escapeLiteral(await scramVerifier(password));
   await owner.query(`alter role ${id(name)} login password ${verifier}`);
 }

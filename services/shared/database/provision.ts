@@ -1,17 +1,16 @@
 // Makes a database ready for this version: migrations, the job queue's own schema, and the logins the services work
 // as. Runs with the owner's URL under an advisory lock, so that any number of nodes may start together.
-import { MikroORM } from "@mikro-orm/postgresql";
-import { Migrator } from "@mikro-orm/migrations";
 import pg from "pg";
 import { migrations } from "../../../migrations/all.ts";
 import { StartError } from "../embedded/start-error.ts";
 import { assertBootSecretOpens, opensMasterKeys } from "../sealing/wrapping.ts";
 import { asApplication, loginFor, type LoginSettings, passwordOf } from "./application-login.ts";
 import { defaultLogins, type Login } from "./logins.ts";
+import { migrate } from "./migrate.ts";
 import { openClient } from "./open-client.ts";
 import { provisionJobs } from "./provision-jobs.ts";
-import { provisionLogins } from "./provision-logins.ts";
-import { schemaAge } from "./schema-age.ts";
+import { provisionLogins, setPasswords } from "./provision-logins.ts";
+import { type SchemaAge, schemaAge } from "./schema-age.ts";
 import { assertServerFits } from "./server-fit.ts";
 
 const lockKey = 7_206_512;
@@ -26,6 +25,8 @@ export interface ProvisionOptions {
   forProcess?: { services: readonly string[] | undefined } | undefined;
   /** Told of what takes a while. */
   tell?: ((what: string) => void) | undefined;
+  /** Told why the migration waits; as `tell`, where that is given. */
+  waits?: ((why: string) => void) | undefined;
   /** A generated one that is to follow, where the change to it was begun and did not end. */
   nextBootSecret?: string | undefined;
 }
@@ -43,6 +44,8 @@ export async function ensureDatabase(serverUrl: string, database: string): Promi
 }
 
 export interface Provisioned {
+  /** As it was found, or "current" once it was brought up to date. */
+  schema: Exclude<SchemaAge, "older">;
   logins: readonly Login[];
   /**
    * The URL of the login for these services (names of folders; undefined: all). It owns nothing, and may what they need.
@@ -60,18 +63,21 @@ export async function provision(options: ProvisionOptions): Promise<Provisioned>
     await owner.query("select pg_advisory_lock($1)", [lockKey]);
     await assertBootSecret(owner, options);
     const database = await databaseOf(owner);
-    if ((await schemaAge(owner)) === "older") {
+    const age = await schemaAge(owner);
+    if (age === "older") {
       options.tell?.("bringing the database up to this version");
-      await migrate(ownerUrl, database);
+      await migrate(ownerUrl, database, { tell: options.waits ?? options.tell });
     }
-    await provisionJobs(owner, ownerUrl);
     const forKind = forProcess && loginFor(settings.kinds, forProcess.services).kind;
-    const logins = await provisionLogins(owner, database, settings, bootSecret, forKind);
+    const given = { owner, database, settings, bootSecret, forKind };
+    // Beside a newer schema the rights of the logins are that version's affair.
+    if (age !== "newer") await provisionJobs(owner, ownerUrl);
+    const logins = await (age === "newer" ? setPasswords(given) : provisionLogins(given));
     const urlFor = (services: readonly string[] | undefined) => {
       const { name, kind } = loginFor(logins, services);
       return asApplication(ownerUrl, { name, password: passwordOf(kind, database, settings, bootSecret) });
     };
-    return { logins, urlFor };
+    return { schema: age === "newer" ? age : "current", logins, urlFor };
   } finally {
     await owner.end();
   }
@@ -98,7 +104,7 @@ export async function provisionAt(ownerUrl: string, bootSecret: string, last: st
       throw new StartError(
         "The database has tables of a later version than the backup: restore into a new, empty one.",
       );
-    if (newest !== last) await migrate(ownerUrl, await databaseOf(owner), last);
+    if (newest !== last) await migrate(ownerUrl, await databaseOf(owner), { last });
     await provisionJobs(owner, ownerUrl);
   } finally {
     await owner.end();
@@ -138,23 +144,4 @@ async function assertBootSecret(
 async function databaseOf(owner: pg.Client): Promise<string> {
   const { rows } = await owner.query<{ database: string }>("select current_database() as database");
   return rows[0]?.database ?? "";
-}
-
-/** @param database its own name: of a database that is not there the migrator would make one */
-async function migrate(ownerUrl: string, database: string, last?: string): Promise<void> {
-  const orm = await MikroORM.init({
-    entities: [],
-    discovery: { warnWhenNoEntities: false },
-    dbName: database,
-    ensureDatabase: false,
-    extensions: [Migrator],
-    logger: () => {},
-    driverOptions: { connectionString: ownerUrl },
-    migrations: { migrationsList: migrations, snapshot: false, transactional: true, allOrNothing: true },
-  });
-  try {
-    await orm.migrator.up(last === undefined ? undefined : { to: last });
-  } finally {
-    await orm.close();
-  }
 }

@@ -2,7 +2,7 @@
 import { defaultLogins, type LoginKind } from "../database/logins.ts";
 import { restoreSuffix } from "../database/grants/backups.ts";
 import { rightsByService } from "../database/grants/registry.ts";
-import { family, secret, setting } from "./entry.ts";
+import { family, isProduction, secret, setting } from "./entry.ts";
 import * as read from "./readers.ts";
 
 const kindsMax = 20;
@@ -66,6 +66,13 @@ export const databaseSettings = {
     read.oneOf("none", "transaction"),
     "none",
     "`transaction` where `DATABASE_APP_URL` leads to a pooler that lends a connection for one transaction, such as PgBouncer with that pool_mode",
+  ),
+  schemaWaitSeconds: setting(
+    "SCHEMA_WAIT_SECONDS",
+    read.wholeNumber(0, 86_400),
+    (textOf) => (isProduction(textOf) ? "1800" : "0"),
+    "How long a process with `DATABASE_APP_URL` waits, not ready, for `npm run migrate` of its version before it gives up",
+    "0; in production 1800",
   ),
   databasePoolMax: setting(
     "DATABASE_POOL_MAX",

@@ -47,7 +47,7 @@ export const everyLogin: Privileges = {
 };
 
 /** Of every login, in its tenants' scope: whether the schema is its program's. */
-export const atStart: Privileges = { mikro_orm_migrations: "select" };
+export const atStart: Privileges = { mikro_orm_migrations: "select", schema_compatibility: "select" };
 
 /** For the counters of rate-limiter-flexible. */
 export const rates: Privileges = { rate_limits: "select, insert, update, delete" };
