@@ -5,14 +5,10 @@ import { fail } from "./fail.ts";
 import { readConfig } from "./shared/config.ts";
 import { provision } from "./shared/database/provision.ts";
 import { StartError } from "./shared/embedded/start-error.ts";
-
-/** No other setting is read, so that whoever migrates need not hold the other secrets. */
-const wanted = /^(?:DATABASE_URL|BOOT_SECRET|DATABASE_LOGINS|DATABASE_PASSWORD_[A-Z0-9]+)(?:_FILE)?$/;
+import { forMigration } from "./shared/settings/for-migration.ts";
 
 async function migrate(env: NodeJS.ProcessEnv): Promise<void> {
-  const { databaseUrl, bootSecret, databaseLogins, databasePasswords } = readConfig(
-    Object.fromEntries(Object.entries(env).filter(([name]) => wanted.test(name))),
-  );
+  const { databaseUrl, bootSecret, databaseLogins, databasePasswords } = readConfig(forMigration(env));
   if (databaseUrl === undefined)
     throw new StartError(
       "DATABASE_URL (or DATABASE_URL_FILE) must name the database to migrate, with its owner's login.",

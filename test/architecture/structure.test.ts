@@ -96,6 +96,7 @@ describe("imports", () => {
       "services/repl.ts",
       "services/restore.ts",
       "services/rewrap.ts",
+      "services/roles.ts",
       "services/shared/config.ts",
     ]);
   });

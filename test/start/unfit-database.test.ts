@@ -74,6 +74,7 @@ describe("what is looked at before the first write", () => {
     database: "clinic",
     mayMakeRoles: true,
     missingRoles: ["records_app"],
+    foreignRoles: [],
     mayMakeSchemas: true,
     mayMakeTables: true,
     missingExtensions: [],
@@ -94,7 +95,11 @@ describe("what is looked at before the first write", () => {
     ],
     [
       { mayMakeRoles: false },
-      /^The login me of DATABASE_URL may make no roles \(1 are missing\): give it CREATEROLE;/,
+      /^The login me of DATABASE_URL may make no roles \(1 are missing\): give it CREATEROLE, or have an administrator run what `npm run roles` prints;/,
+    ],
+    [
+      { foreignRoles: ["records_app", "records_chain"] },
+      /^The login me of DATABASE_URL may not pass on records_app, records_chain, which somebody else made: have an administrator run what `npm run roles` prints;/,
     ],
     [{ mayMakeSchemas: false }, /may make no schemas in the database clinic: make it the owner;/],
     [{ mayMakeTables: false }, /may make no tables in the database clinic: make it the owner;/],

@@ -1,13 +1,15 @@
 // The logins and their rights, brought to what is declared: roles, memberships, passwords, grants, no settings of their own
 // (PostgreSQL lets a login set those itself, so a thief may have), and which traces each login may leave. In one transaction, and only where something differs, so that what runs meanwhile notices nothing.
 import pg from "pg";
-import { StartError } from "../embedded/start-error.ts";
+import { errorCode, propertyOf, StartError } from "../embedded/start-error.ts";
 import { type LoginSettings, passwordOf } from "./application-login.ts";
 import { readGrants } from "./grants/catalogue.ts";
 import { grantsFor, statementsBetween } from "./grants/plan.ts";
 import { everyRoleOf, furtherRolesOf, type Login, loginsOf, rightsOf } from "./logins.ts";
 import { scramVerifier } from "./scram.ts";
 
+/** https://www.postgresql.org/docs/18/errcodes-appendix.html insufficient_privilege */
+const mayNot = "42501";
 /** They had all rights once; now the policies are theirs, and nothing else. */
 const policyRoles = ["records_app", "records_platform"];
 /** Taking away a right to a table takes the rights to its columns too, so a second look may find more to do. */
@@ -31,12 +33,14 @@ export interface LoginsWanted {
 export async function provisionLogins(wanted: LoginsWanted): Promise<Login[]> {
   const { owner, database, forKind } = wanted;
   const logins = wantedLogins(wanted);
+  const mayMakeRoles = await makesRoles(owner);
   await owner.query("begin");
   try {
     const gone = forKind === undefined ? await dropForgotten(owner, logins) : [];
     for (const login of logins) {
       const isNew = await ensureRoles(owner, database, login);
-      if (isNew || forKind === undefined || forKind === login.kind) await setPassword(wanted, login);
+      if (mayMakeRoles && (isNew || forKind === undefined || forKind === login.kind))
+        await setPassword(wanted, login);
     }
     await dropSettings(owner, [...gone, ...logins.flatMap(({ name }) => everyRoleOf(name))]);
     await grantAll(owner, logins, gone);
@@ -44,7 +48,7 @@ export async function provisionLogins(wanted: LoginsWanted): Promise<Login[]> {
     await owner.query("commit");
   } catch (error) {
     await owner.query("rollback");
-    throw error;
+    throw errorCode(error) === mayNot ? rolesAreNotOurs(error) : error;
   }
   return logins;
 }
@@ -56,6 +60,7 @@ export async function provisionLogins(wanted: LoginsWanted): Promise<Login[]> {
 export async function setPasswords(wanted: LoginsWanted): Promise<Login[]> {
   const { owner, forKind } = wanted;
   const logins = wantedLogins(wanted);
+  if (!(await makesRoles(owner))) return logins;
   for (const login of logins) {
     if (forKind !== undefined && forKind !== login.kind) continue;
     const { rowCount } = await owner.query("select from pg_roles where rolname = $1", [login.name]);
@@ -63,6 +68,20 @@ export async function setPasswords(wanted: LoginsWanted): Promise<Login[]> {
   }
   return logins;
 }
+
+/** Where it may not, an administrator has made them and given them their passwords, by what `npm run roles` prints. */
+async function makesRoles(owner: pg.Client): Promise<boolean> {
+  const { rows } = await owner.query<{ may: boolean }>(
+    "select rolsuper or rolcreaterole as may from pg_roles where rolname = session_user",
+  );
+  return rows[0]?.may === true;
+}
+
+const rolesAreNotOurs = (error: unknown) =>
+  new StartError(
+    `The login of DATABASE_URL may not bring the roles of the services up to date (${String(propertyOf(error, "message")).split("\n")[0]}): have an administrator run what \`npm run roles\` prints, then migrate again.`,
+    { cause: error },
+  );
 
 function wantedLogins({ database, settings }: LoginsWanted): Login[] {
   const logins = loginsOf(database, settings.kinds);
