@@ -20,6 +20,8 @@ export interface ConnectOptions {
   statementTimeoutMs: number;
   /** Whether the URL leads to a pooler that lends a connection for one transaction. */
   pooled?: boolean;
+  /** What the database shows of its sessions; its first word is `records`, which is all of it by default. */
+  sessionName?: string;
 }
 
 export interface Connected {
@@ -48,7 +50,7 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
       connectionString: url,
       connectionTimeoutMillis: 5_000,
       ...(pooled ? {} : begins),
-      application_name: "records",
+      application_name: options.sessionName ?? "records",
       onConnect: pooled ? prepareLent : prepareConnection,
     },
   });
