@@ -34,6 +34,7 @@ function gatewaySettings(): Record<string, string> {
 /** @returns the last line, where a process that cannot start says why */
 async function refused(settings: Record<string, string>): Promise<string> {
   const running = run(settings);
+  await eventually(async () => running.child.exitCode !== null);
   expect(await running.exited).toBe(1);
   return running.output().trimEnd().split("\n").at(-1) ?? "";
 }

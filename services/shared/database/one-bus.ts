@@ -5,7 +5,9 @@ import { sessionNameOf } from "../equal-settings.ts";
 import { StartError } from "../embedded/start-error.ts";
 import type { Config } from "../settings/settings.ts";
 import type { Database } from "./database.ts";
-import { platform } from "./scope.ts";
+
+/** In the platform's scope it is another role, which PostgreSQL shows nothing of the login's sessions. */
+const nobody = { tenantId: 0 };
 
 /** A process that lives asks for jobs more often. A pooler between may keep sessions of processes that have ended. */
 const freshSeconds = 20;
@@ -21,7 +23,7 @@ export function sessionNameFor(
 /** @throws StartError when another process of this login has another name @param name of sessionNameFor */
 export async function assertOneBus(database: Database, name: string | undefined): Promise<void> {
   if (name === undefined) return;
-  const strangers = await database.read(platform, {
+  const strangers = await database.read(nobody, {
     name: "start.one_bus",
     text: `select from pg_stat_activity where datname = current_database() and usename = session_user
       and starts_with(application_name, 'records ') and application_name <> $1
