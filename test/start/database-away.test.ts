@@ -138,6 +138,8 @@ describe("a server that was stopped", () => {
       const calls = [list, list, () => create("Stopped"), signIn];
       const answers = await Promise.all(calls.map((call) => within(11_000, call)));
       answers.forEach(expectUnavailable);
+      // Who comes now does not wait for what is known.
+      for (const call of calls) expectUnavailable(await within(2_000, call));
       // Ready to say so, as everybody else is.
       expect(await probe("/readyz")).toEqual({
         status: 200,
