@@ -47,7 +47,8 @@ async function isLetIn(settings: Record<string, string>): Promise<void> {
 async function isRefused(settings: Record<string, string>, sentence: string): Promise<void> {
   const running = gateway(settings);
   expect(await running.exited).toBe(1);
-  expect(running.output()).toBe(`${sentence}\n`);
+  // On a busy machine it has said before that it waits.
+  expect(running.output().trimEnd().split("\n").at(-1)).toBe(sentence);
 }
 
 let files = 0;
