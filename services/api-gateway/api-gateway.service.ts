@@ -25,6 +25,7 @@ import { aliases, endpointOf, isFixedWithout, notRouted, routingError } from "./
 import { beginTrail } from "./request-trail.ts";
 import { sendDownload } from "./send-download.ts";
 import { sendError, sendResult } from "./send-response.ts";
+import { awaitServices } from "./services-seen.ts";
 import { staticPages } from "./static-pages.ts";
 import { warnOfProxy } from "./warn-of-proxy.ts";
 
@@ -42,12 +43,10 @@ interface Gateway extends Service {
   rates: RequestRates;
   /** The port that was taken: PORT, or any free one when that is 0. */
   httpPort: number;
-  /** Begun once. */
-  closing: Promise<void> | undefined;
+  closing: Promise<void> | undefined; // Begun once.
   /** Lets nobody new in; done when all that is under way has been answered. */
   close(): Promise<void>;
-  /** moleculer-web's handler. */
-  express(): Handle;
+  express(): Handle; // moleculer-web's.
 }
 
 /** moleculer-web's: finds the action, runs onBeforeCall, calls, answers. Its declaration leaves the methods out. */
@@ -207,6 +206,7 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
       this.httpPort = await listen(server, port, host);
     });
     phases.onceStopping(() => void this.close());
+    awaitServices(this.broker, runtimeOf(this));
   },
   async stopped(this: Gateway) {
     await this.close();

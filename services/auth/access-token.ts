@@ -1,9 +1,10 @@
 // Access tokens: JWTs that name a session. What the bearer may do is read from the session's present state, so the
 // claims besides `sid` are for clients' information. jsonwebtoken's permissive defaults (no exp, any HMAC, unknown
 // crit, short secrets) are each closed here.
-import { createHash, createSecretKey, type KeyObject } from "node:crypto";
+import { createSecretKey, type KeyObject } from "node:crypto";
 import jwt from "jsonwebtoken";
 import type { Role } from "../shared/roles.ts";
+import { tokenKeyId } from "../shared/token-key.ts";
 import { VerifiedTokens } from "./verified-tokens.ts";
 
 const issuer = "records";
@@ -25,8 +26,7 @@ interface SigningKey {
 }
 
 function signingKey(secret: string): SigningKey {
-  const id = createHash("sha256").update("records jwt kid\0").update(secret).digest("hex").slice(0, 16);
-  return { id, key: createSecretKey(Buffer.from(secret)) };
+  return { id: tokenKeyId(secret), key: createSecretKey(Buffer.from(secret)) };
 }
 
 export class AccessTokens {
@@ -60,7 +60,7 @@ export class AccessTokens {
     if (token.length > tokenCharsMax) return undefined;
     const known = this.#verified.sessionOf(token);
     if (known !== undefined) return known;
-    const key = this.#keyOf(token);
+    const key = this.#keys.get(keyNamedBy(token) ?? "");
     if (key === undefined) return undefined;
     try {
       const claims = jwt.verify(token, key, {
@@ -77,17 +77,24 @@ export class AccessTokens {
     }
   }
 
-  #keyOf(token: string): KeyObject | undefined {
-    const head = token.slice(0, token.indexOf("."));
-    try {
-      const header: unknown = JSON.parse(Buffer.from(head, "base64url").toString());
-      if (typeof header !== "object" || header === null) return undefined;
-      if (Object.keys(header).some((field) => !headerFields.has(field))) return undefined;
-      const { kid, typ } = header as { kid?: unknown; typ?: unknown };
-      return typ === "JWT" && typeof kid === "string" ? this.#keys.get(kid) : undefined;
-    } catch {
-      return undefined;
-    }
+  /** The name of the key that a token says it was signed with, where this process does not have that one. */
+  unknownKeyOf(token: string): string | undefined {
+    const name = token.length > tokenCharsMax ? undefined : keyNamedBy(token);
+    return name === undefined || this.#keys.has(name) ? undefined : name;
+  }
+}
+
+/** Of a token whose head is like ours. */
+function keyNamedBy(token: string): string | undefined {
+  const head = token.slice(0, token.indexOf("."));
+  try {
+    const header: unknown = JSON.parse(Buffer.from(head, "base64url").toString());
+    if (typeof header !== "object" || header === null) return undefined;
+    if (Object.keys(header).some((field) => !headerFields.has(field))) return undefined;
+    const { kid, typ } = header as { kid?: unknown; typ?: unknown };
+    return typ === "JWT" && typeof kid === "string" ? kid : undefined;
+  } catch {
+    return undefined;
   }
 }
 

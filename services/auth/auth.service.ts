@@ -12,7 +12,7 @@ import { jobs } from "../../mixins/jobs.ts";
 import { type Call, implement, listen, runtimeOf } from "../shared/bus.ts";
 import { jobFaults } from "../shared/healing/job-faults.ts";
 import type { Change } from "../shared/database/change.ts";
-import { sessionEnded, TooManyRequests, Unauthorized } from "../shared/errors.ts";
+import { AskAnother, sessionEnded, TooManyRequests, Unauthorized } from "../shared/errors.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { addressKey, RateLimit } from "../shared/rate-limits.ts";
 import type { Holder } from "../shared/session-check.ts";
@@ -40,7 +40,12 @@ const partsOf = perRuntime(({ config, secrets, database: db }) => ({
 
 async function authenticate(call: Call<{ token: string }>) {
   const { tokens, sessions } = partsOf(call.runtime);
-  const sessionId = tokens.sessionOf(call.params.token);
+  const { token } = call.params;
+  const sessionId = tokens.sessionOf(token);
+  // While JWT_SECRET is changed another process may have the key: what is not known to be false is no 401.
+  const foreignKey = sessionId === undefined ? tokens.unknownKeyOf(token) : undefined;
+  if (foreignKey !== undefined && call.runtime.comparison.isTokenKeyElsewhere(foreignKey))
+    throw new AskAnother();
   const session = sessionId === undefined ? undefined : await sessions.read(sessionId);
   if (session === undefined) throw sessionEnded();
   return toHolder(session);

@@ -85,6 +85,9 @@ export class Unavailable extends ServiceError {
   }
 }
 
+/** Not the caller's to see: this process cannot answer, and another one can. It is asked instead. */
+export class AskAnother extends Error {}
+
 export const tenantRestoring = () =>
   new Unavailable("tenant_restoring", "This tenant is being restored from a backup", 5);
 

@@ -15,10 +15,11 @@ import { type Access, assertAccess, roleOf } from "./access.ts";
 import { tellNodes } from "./bus-link.ts";
 import { Caller } from "./caller.ts";
 import { StartError } from "./embedded/start-error.ts";
-import { Forbidden, foreignTenant } from "./errors.ts";
+import { AskAnother, Forbidden, foreignTenant } from "./errors.ts";
 import { translate } from "./failures.ts";
 import { wholeNumber } from "./params/read-scalar.ts";
 import { ProcessHealth } from "./process-health.ts";
+import { measured, timedCall } from "./metrics/measured-actions.ts";
 import type { Runtime } from "./runtime.ts";
 import { sessionCheckOf } from "./session-check.ts";
 import { toldTrail, trailed } from "./trailed-actions.ts";
@@ -38,11 +39,16 @@ export interface RecordsAction extends ActionSchema {
 
 export function recordsMiddleware(runtime: Runtime, onFailure: (reason: string) => void): Middleware {
   let health: ProcessHealth | undefined;
+  const { comparison, phases } = runtime;
   return {
     name: "records",
     serviceCreating(service: Service) {
       Object.assign(service, { runtime });
       Object.defineProperty(service, "db", { get: () => runtime.database });
+    },
+    created() {
+      // The first thing to be done then: before a port is opened.
+      phases.onceReady(() => comparison.assertFits());
     },
     async starting(broker: ServiceBroker) {
       if (broker.services.length === 0) throw new StartError("SERVICES names no service of this program.");
@@ -50,12 +56,19 @@ export function recordsMiddleware(runtime: Runtime, onFailure: (reason: string) 
       const { metricsPort, metricsHost } = runtime.config;
       if (metricsPort !== undefined) await runtime.metrics?.listen(metricsPort, metricsHost);
       await runtime.tracing.open(runtime.config, runtime.log);
-      await runtime.phases.check();
+      await phases.check();
       await runtime.open(entitiesOf(broker), onFailure);
+      comparison.show(broker, onFailure);
     },
+    // The bus is there, and the others have been asked who they are. Services work on jobs from their start on.
+    serviceStarting: async () => comparison.assertFits(),
     async started(broker: ServiceBroker) {
+      comparison.assertFits();
       await tellNodes(broker);
-      runtime.phases.onceReady(() => health?.serving());
+      phases.onceReady(async () => {
+        await comparison.ready();
+        health?.serving();
+      });
     },
     async stopped() {
       await runtime.close();
@@ -85,6 +98,7 @@ async function serveHealth(broker: ServiceBroker, runtime: Runtime): Promise<Pro
     natsUrls,
     natsTlsFirst,
     databaseUrl: () => runtime.databaseUrl,
+    needs: () => runtime.phases.needed(),
   });
   await health.listen();
   return health;
@@ -100,39 +114,6 @@ function entitiesOf(broker: ServiceBroker): EntitySchema[] | undefined {
 
 type Handler = (ctx: Context) => Promise<unknown>;
 type EventHandler = (ctx: Context) => void | Promise<void>;
-
-function measured(next: Handler, { name = "" }: { name?: string }, { metrics }: Runtime): Handler {
-  if (metrics === undefined) return next;
-  return async (ctx) => {
-    const startedAt = performance.now();
-    let outcome = "ok";
-    try {
-      return await next(ctx);
-    } catch (error) {
-      const { type } = error as { type?: unknown };
-      outcome = typeof type === "string" ? type : "internal_error";
-      throw error;
-    } finally {
-      metrics.action(name, outcome, (performance.now() - startedAt) / 1000);
-    }
-  };
-}
-
-/** On the caller's side, until the answer is here. */
-function timedCall(next: Handler, name = "", { metrics }: Runtime): Handler {
-  if (metrics === undefined) return next;
-  return async (ctx) => {
-    const startedAt = performance.now();
-    let outcome: "ok" | "failed" = "failed";
-    try {
-      const answer = await next(ctx);
-      outcome = "ok";
-      return answer;
-    } finally {
-      metrics.call(name, outcome, (performance.now() - startedAt) / 1000);
-    }
-  };
-}
 
 function guardedAction(next: Handler, action: RecordsAction, runtime: Runtime): Handler {
   // Private actions are reached only by their own service's methods, never over the bus.
@@ -150,6 +131,7 @@ function guardedAction(next: Handler, action: RecordsAction, runtime: Runtime): 
       Object.assign(ctx.locals, { caller });
       return await next(ctx);
     } catch (error) {
+      if (error instanceof AskAnother) throw notHere(ctx, action);
       const { told, noteworthy } = translate(error);
       if (noteworthy) runtime.log.error({ action: action.name, err: error }, "failed");
       throw told;
@@ -161,11 +143,15 @@ function guardedAction(next: Handler, action: RecordsAction, runtime: Runtime): 
  * While the first data are being made a right password would be refused. Whoever calls from another node is told that this
  * one is not there yet (which is retried elsewhere, and in the end is 503); the services themselves may go on.
  */
-function assertOfTheStart(ctx: Context, { name }: RecordsAction): void {
+function assertOfTheStart(ctx: Context, action: RecordsAction): void {
   const { caller } = ctx.meta as { caller?: unknown };
   if (Caller.read(caller)?.principal.kind === "system") return;
-  throw new Errors.ServiceNotAvailableError({ action: name, nodeID: ctx.broker.nodeID });
+  throw notHere(ctx, action);
 }
+
+/** The caller's node asks another one (moleculer.config.ts); in the end it is 503. */
+const notHere = ({ broker }: Context, { name }: RecordsAction) =>
+  new Errors.ServiceNotAvailableError({ action: name, nodeID: broker.nodeID });
 
 /** Inner actions are called by actions that were asked for this already. */
 async function presentCaller(

@@ -1,6 +1,8 @@
 // /livez and /readyz on HEALTH_PORT, for whoever runs the process (Kubernetes, compose). Up before anything else, so
 // that a start that takes long is seen as such; gone last.
-// Ready: started, not stopping, and PostgreSQL and the bus answer as far as this process uses them.
+// Ready: started with its first data, not stopping, and once PostgreSQL, the bus and what else its services need were there.
+// What all processes share may go away after that: each would be taken out of service, and clients would be refused a
+// connection where now they are told 503 with Retry-After at once. `checks` says what is down all the same.
 // Alive: not to be cured by a restart. So a database or bus that is away never fails it; a bus that greets new
 // connections while this process cannot reach itself through it for 15 s does.
 // A node that was denied any of its subjects has left the bus (nats-transporter.ts), and is found by that.
@@ -21,6 +23,8 @@ export interface HealthOptions {
   natsTlsFirst: boolean;
   /** undefined as long as the process has no database, or none yet. */
   databaseUrl: () => string | undefined;
+  /** What its services need besides, and whether it is there. */
+  needs: () => Record<string, boolean>;
 }
 
 export interface Verdict {
@@ -36,6 +40,7 @@ export class ProcessHealth {
   #silentSince: number | undefined;
   #server: Server | undefined;
   #serving = false;
+  #wasReady = false;
 
   constructor(options: HealthOptions) {
     this.#options = options;
@@ -79,14 +84,17 @@ export class ProcessHealth {
   }
 
   async #ready(): Promise<Verdict> {
-    const { broker, natsUrls, databaseUrl } = this.#options;
+    const { broker, natsUrls, databaseUrl, needs } = this.#options;
     const url = databaseUrl();
     if (url !== undefined) this.#postgres ??= new PostgresProbe(url);
     const [postgres, bus] = await Promise.all([
       this.#postgres?.answers(),
       natsUrls === undefined ? undefined : busAnswers(broker),
     ]);
-    return verdictOf({ process: this.#serving && broker.started, postgres, bus });
+    const isServing = this.#serving && broker.started;
+    const verdict = verdictOf({ process: isServing, postgres, bus, ...(isServing ? needs() : {}) });
+    if (verdict.ok) this.#wasReady = true;
+    return { ...verdict, ok: verdict.ok || (isServing && this.#wasReady) };
   }
 
   async #alive(): Promise<Verdict> {

@@ -7,6 +7,7 @@ export class ProcessPhases {
   readonly #checks: Work[] = [];
   readonly #openings: Work[] = [];
   readonly #endings: (() => void)[] = [];
+  readonly #needs = new Map<string, () => boolean>();
   #isReady = false;
 
   /** Whether calls of others may be answered. */
@@ -27,6 +28,16 @@ export class ProcessPhases {
   /** @param end lets nobody new in; it is not waited for, and must not throw */
   onceStopping(end: () => void): void {
     this.#endings.push(end);
+  }
+
+  /** @param isThere asked by /readyz until the process was ready once; it must not wait, nor throw */
+  needs(what: string, isThere: () => boolean): void {
+    this.#needs.set(what, isThere);
+  }
+
+  /** What services need beyond the bus and the database, and whether it is there. */
+  needed(): Record<string, boolean> {
+    return Object.fromEntries([...this.#needs].map(([what, isThere]) => [what, isThere()]));
   }
 
   async check(): Promise<void> {

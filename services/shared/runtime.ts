@@ -5,15 +5,16 @@ import type { EntitySchema } from "@mikro-orm/core";
 import type { Logger } from "pino";
 import type { Dropped } from "./bus-seal.ts";
 import { setBusKey } from "./caller.ts";
+import { Comparison } from "./comparison.ts";
 import type { Config } from "./settings/settings.ts";
 import { connect } from "./database/connect.ts";
+import { assertOneBus, sessionNameFor } from "./database/one-bus.ts";
 import type { Database } from "./database/database.ts";
 import { assertTenancyWall } from "./database/guard.ts";
-import { assertLoginFits, servicesWithRights } from "./database/guard-login.ts";
+import { assertLogin } from "./database/guard-login.ts";
 import { watchSlowStatements } from "./database/statement-watch.ts";
 import { type DataDirectory, openDataDirectory } from "./embedded/data-directory.ts";
 import { loadOrCreateSecrets, readSecret } from "./embedded/secrets.ts";
-import { StartError } from "./embedded/start-error.ts";
 import { levelsOf } from "./log-levels.ts";
 import { Tracing } from "./tracing/open-tracing.ts";
 import { type BusTraffic, noTraffic } from "./metrics/bus-metrics.ts";
@@ -40,6 +41,8 @@ export class Runtime {
   /** Tenants' keys, for the services that seal. */
   readonly keys: KeyCache;
   readonly phases = new ProcessPhases();
+  /** With the other processes of the installation. */
+  readonly comparison = new Comparison(this);
   readonly tracing = new Tracing();
   #secrets: Secrets | undefined;
   #demoPasswords: DemoPasswords | undefined;
@@ -114,16 +117,19 @@ export class Runtime {
       onFailure,
       closing: this.#closing,
     });
+    const sessionName = sessionNameFor(config, this.#secrets.bus);
     const connected = await connect({
       url,
       poolMax: config.databasePoolMax,
       entities,
       statementTimeoutMs,
       pooled: config.databasePooler === "transaction",
+      sessionName,
     });
     this.#closing.push(() => connected.close());
     await assertTenancyWall(connected.database);
-    await this.#assertLogin(connected.database);
+    await assertOneBus(connected.database, sessionName);
+    await assertLogin(connected.database, config, (excess) => this.log.warn(excess));
     watchSlowStatements(config.slowQueryMs, levelsOf(this.log).child("database"));
     this.#database = connected.database;
     this.#connectedTo = url;
@@ -139,16 +145,6 @@ export class Runtime {
       }
     })();
     return this.#closed;
-  }
-
-  /** In development a login that may too much is only said in the log: one need not make a login for each combination. */
-  async #assertLogin(database: Database): Promise<void> {
-    const { services, production } = this.config;
-    const { excess } = await assertLoginFits(database, servicesWithRights(services));
-    if (excess === undefined) return;
-    if (production)
-      throw new StartError(`${excess} DATABASE_LOGINS can name one for ${services?.join(", ")}.`);
-    this.log.warn(excess);
   }
 
   async #own(opening: Promise<DataDirectory>): Promise<DataDirectory> {

@@ -38,7 +38,7 @@ let token = "";
 let patientId = 0;
 let departmentIds: number[] = [];
 const running = new Map<Kind | "gateway", RunningProcess>();
-const table: Record<string, string | number>[] = [];
+let isHeaded = false;
 
 /** The one of the two that faults happen to; the other one is never touched. */
 async function startVictim(kind: Kind | "gateway"): Promise<void> {
@@ -71,7 +71,7 @@ async function notes(): Promise<string[]> {
 function remember(fault: string, stretch: Stretch, after: Stretch): void {
   const share = `${((100 * stretch.failed) / stretch.sent).toFixed(2)} %`;
   const right = after.failed === 0 ? "yes" : `${after.failed} of ${after.sent} failed`;
-  table.push({
+  tell({
     fault,
     sent: stretch.sent,
     failed: stretch.failed,
@@ -114,7 +114,6 @@ describeWithNats("a crash under load", () => {
   afterAll(async () => {
     for (const { child } of running.values()) child.kill("SIGCONT");
     await cluster?.stop();
-    if (table.length > 0) process.stdout.write(`\n${rows(table)}\n`);
   });
 
   describe.each(faults)("%s of one of two %s processes", (signal, kind) => {
@@ -151,13 +150,11 @@ describeWithNats("a crash under load", () => {
   });
 });
 
-/** Markdown, so that it can be pasted. */
-function rows(lines: Record<string, string | number>[]): string {
-  const names = Object.keys(lines[0] ?? {});
-  const line = (cells: (string | number)[]) => `| ${cells.join(" | ")} |`;
-  return [
-    line(names),
-    line(names.map(() => "---")),
-    ...lines.map((each) => line(names.map((name) => each[name] ?? ""))),
-  ].join("\n");
+/** A row of a Markdown table, as soon as it is known: all of them take some minutes. */
+function tell(row: Record<string, string | number>): void {
+  const line = (cells: (string | number)[]) => `| ${cells.join(" | ")} |\n`;
+  const names = Object.keys(row);
+  if (!isHeaded) process.stdout.write(`\n${line(names)}${line(names.map(() => "---"))}`);
+  isHeaded = true;
+  process.stdout.write(line(Object.values(row)));
 }

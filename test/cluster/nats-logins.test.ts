@@ -31,6 +31,13 @@ function gateway(settings: Record<string, string>): RunningProcess {
   return running;
 }
 
+/** Whether it becomes ready; otherwise it ends. */
+const isIn = (running: RunningProcess) =>
+  running.printed(/Records service is ready/).then(
+    () => true,
+    () => false,
+  );
+
 async function isLetIn(settings: Record<string, string>): Promise<void> {
   const running = gateway(settings);
   await running.printed(/Records service is ready/);
@@ -40,7 +47,8 @@ async function isLetIn(settings: Record<string, string>): Promise<void> {
 async function isRefused(settings: Record<string, string>, sentence: string): Promise<void> {
   const running = gateway(settings);
   expect(await running.exited).toBe(1);
-  expect(running.output()).toBe(`${sentence}\n`);
+  // On a busy machine it has said before that it waits.
+  expect(running.output().trimEnd().split("\n").at(-1)).toBe(sentence);
 }
 
 let files = 0;
@@ -154,7 +162,11 @@ describeWithNats("NATS as operators run it", () => {
       HEALTH_PORT: String(health),
     };
     const running = gateway(settings);
-    const isReady = async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).status === 200;
+    const isReady = async () => {
+      const answer = await fetch(`http://127.0.0.1:${health}/readyz`);
+      // A fixed shape of ours. It is alone, so that the bus is there is all that can be asked.
+      return ((await answer.json()) as { checks: { bus: string } }).checks.bus === "ok";
+    };
     await running.printed(/Records service is ready/);
     // Each ends in turn, so it was connected to one of them.
     for (const server of [one, other]) {
@@ -165,5 +177,39 @@ describeWithNats("NATS as operators run it", () => {
     await running.printed(/the bus is back/);
     await eventually(isReady);
     expect(await running.stop()).toBe(0);
+  });
+
+  it("credentials that are changed without an outage: two users for a while", async () => {
+    const user = (name: string) => `{ user: ${name}, password: "${name}-password-of-tests" }`;
+    const users = (...names: string[]) => `authorization { users = [ ${names.map(user).join(", ")} ] }`;
+    const file = await fileOf(users("old"));
+    const server = await startNats(["-c", file]);
+    servers.push(server);
+    const settings = (name: string) => ({
+      NATS_URL: `nats://${name}:${name}-password-of-tests@${server.address}`,
+    });
+    const reload = async (...names: string[]) => {
+      await writeFile(file, users(...names));
+      process.kill(server.processId(), "SIGHUP");
+    };
+    const before = gateway(settings("old"));
+    await before.printed(/Records service is ready/);
+    await reload("old", "new");
+    const after = await eventually(async () => {
+      // Until the server has read its file again, it is refused.
+      const running = gateway(settings("new"));
+      return (await isIn(running)) && running;
+    });
+    expect(before.output()).not.toMatch(/the bus is away/);
+    expect(await before.stop()).toBe(0);
+    await reload("new");
+    await eventually(async () => {
+      const running = gateway(settings("old"));
+      const isRefusedNow = !(await isIn(running));
+      await running.stop();
+      return isRefusedNow;
+    });
+    expect(after.output()).not.toMatch(/the bus is away/);
+    expect(await after.stop()).toBe(0);
   });
 });

@@ -140,6 +140,31 @@ describe("logins that are not declared any more", () => {
     expect(await signsIn(urls[1] ?? "")).toBe("records_accounts");
   });
 
+  it("give way to a second login of the same kind without a moment in which neither opens", async () => {
+    const services = ["auth", "tenants", "users"];
+    const kind = (name: string) => ({ kind: name, services });
+    const old = { accounts: "the-old-password" };
+    const both = { ...old, accounts2: "the-new-password" };
+    const { urlFor } = await prepare([kind("accounts"), ...two], old);
+    const running = new pg.Client({ connectionString: urlFor(services) });
+    await running.connect();
+    const goesOn = async () => (await running.query("select session_user::text as name")).rows[0].name;
+    // The processes' own settings list one of the two, so each knows which is its.
+    await prepare([kind("accounts"), kind("accounts2"), ...two], both);
+    const urlOf = (name: "accounts" | "accounts2") => urlAs(database, `records_${name}`, both[name]);
+    expect([await signsIn(urlOf("accounts")), await signsIn(urlOf("accounts2"))]).toEqual([
+      "records_accounts",
+      "records_accounts2",
+    ]);
+    expect(await goesOn()).toBe("records_accounts");
+    await running.end();
+    await prepare([kind("accounts2"), ...two], { accounts2: both.accounts2 });
+    expect([await signsIn(urlOf("accounts")), await signsIn(urlOf("accounts2"))]).toEqual([
+      notLetIn,
+      "records_accounts2",
+    ]);
+  });
+
   it("are left alone, with their passwords, by a process that provisions for itself", async () => {
     const { urlFor } = await prepare(two, { front: "set-by-the-operator" });
     const own = await prepare(defaultLogins, {}, ["crypto"]);

@@ -16,7 +16,7 @@ import {
   testSettings,
 } from "./service.ts";
 
-const serviceFolders =
+export const serviceFolders =
   "audit,auth,backups,cache,crypto,health,mail,messenger,patients,payments,self-healing,tenants,users,webhooks";
 
 export interface Gateway {

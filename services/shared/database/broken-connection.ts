@@ -16,10 +16,11 @@ interface Driver {
   release?: (destroy: boolean) => void;
 }
 
-export function guardConnection(client: pg.ClientBase): void {
+/** @param onSilence told when the server did not answer */
+export function guardConnection(client: pg.ClientBase, onSilence: () => void): void {
   // The declared part and ours describe one object.
   const driver = client as unknown as Driver;
-  boundSilence(driver);
+  boundSilence(driver, onSilence);
   // Also keeps the event from ending the process: the pool itself listens only while a connection is idle.
   client.on("error", () => {
     setTimeout(() => releaseLost(driver), releaseAfterMs).unref();
@@ -31,10 +32,11 @@ export function guardConnection(client: pg.ClientBase): void {
  * timeout counts on the server. So a connection on which nothing came or went for a while, with a statement under way,
  * is closed here.
  */
-function boundSilence(driver: Driver): void {
+function boundSilence(driver: Driver, onSilence: () => void): void {
   const { stream } = driver.connection;
   stream.setTimeout(silenceMsMax, () => {
     if (driver._activeQuery == null) return;
+    onSilence();
     stream.destroy(Object.assign(new Error("PostgreSQL does not answer"), { code: "ETIMEDOUT" }));
   });
 }

@@ -2,10 +2,12 @@
 import { MikroORM } from "@mikro-orm/postgresql";
 import type { EntitySchema } from "@mikro-orm/core";
 import type pg from "pg";
+import { PostgresProbe } from "../health-probes.ts";
 import { guardConnection } from "./broken-connection.ts";
 import { BoundValuesDriver } from "./bound-values.ts";
 import { Database } from "./database.ts";
 import { lentConnections, scopeStatements } from "./scope.ts";
+import { ServerSilence } from "./server-silence.ts";
 
 /**
  * A process that stands still in the middle of a change holds its rows, and all others of the tenant wait behind it. None of
@@ -20,6 +22,8 @@ export interface ConnectOptions {
   statementTimeoutMs: number;
   /** Whether the URL leads to a pooler that lends a connection for one transaction. */
   pooled?: boolean;
+  /** What the database shows of its sessions; its first word is `records`, which is all of it by default. */
+  sessionName?: string;
 }
 
 export interface Connected {
@@ -33,6 +37,14 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
     statement_timeout: String(options.statementTimeoutMs),
     idle_in_transaction_session_timeout: String(idleInTransactionMsMax),
   };
+  const probe = new PostgresProbe(url);
+  const silence = new ServerSilence(async () => {
+    const answers = await probe.answers();
+    // Asked for seldom: meanwhile it takes no connection.
+    if (answers) probe.close();
+    return answers;
+  });
+  const prepare = pooled ? prepareLent : prepareConnection;
   const orm = await MikroORM.init({
     driver: BoundValuesDriver,
     entities: [...options.entities],
@@ -48,13 +60,19 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
       connectionString: url,
       connectionTimeoutMillis: 5_000,
       ...(pooled ? {} : begins),
-      application_name: "records",
-      onConnect: pooled ? prepareLent : prepareConnection,
+      application_name: options.sessionName ?? "records",
+      onConnect: (client: pg.ClientBase) => prepare(client, () => silence.found()),
     },
   });
   const pool = await orm.driver.getConnection().getNativeClient();
+  silence.guard(pool);
   const lent = pooled ? lentConnections({ role: "none", search_path: "public", ...begins }) : undefined;
-  return { database: new Database({ pool, entities: orm.em, lent }), close: () => orm.close() };
+  const close = async () => {
+    silence.close();
+    await orm.close();
+    probe.close();
+  };
+  return { database: new Database({ pool, entities: orm.em, lent }), close };
 }
 
 function databaseOf(url: string): string {
@@ -68,8 +86,8 @@ function databaseOf(url: string): string {
 const beginPlainly = "set role none; set search_path = public";
 
 /** Runs before the pool hands a new connection out, so that ScopedQuery may rely on these statements. */
-async function prepareConnection(client: pg.ClientBase): Promise<void> {
-  guardConnection(client);
+async function prepareConnection(client: pg.ClientBase, onSilence: () => void): Promise<void> {
+  guardConnection(client, onSilence);
   const prepared = Object.values(scopeStatements).map(({ name, text }) => `prepare ${name} as ${text}`);
   await client.query([beginPlainly, ...prepared].join("; "));
 }
@@ -78,8 +96,8 @@ async function prepareConnection(client: pg.ClientBase): Promise<void> {
  * What a pooler lends may be another connection for each transaction: nothing can be left on it, so each transaction says
  * how it begins (ScopedQuery, sessionOf), and statements that libraries plan under a name go without.
  */
-async function prepareLent(client: pg.ClientBase): Promise<void> {
-  guardConnection(client);
+async function prepareLent(client: pg.ClientBase, onSilence: () => void): Promise<void> {
+  guardConnection(client, onSilence);
   const query = client.query.bind(client);
   // The driver's overloads are many; all that is read or changed here is the name of the first argument.
   const unnamed = (first: unknown, ...rest: unknown[]) => {

@@ -2,6 +2,7 @@
 // has no settings by which somebody else may have led it astray, may what they need, and not what gives away most where
 // none of them needs it. What else it may is provisioning's affair.
 import { StartError } from "../embedded/start-error.ts";
+import type { Config } from "../settings/settings.ts";
 import type { Database } from "./database.ts";
 import { grantsText } from "./grants/catalogue.ts";
 import { type Grant, grantsFor, lacking } from "./grants/plan.ts";
@@ -24,6 +25,22 @@ interface Facts {
 export interface Fitness {
   /** What it may although no service of the process needs it. */
   excess: string | undefined;
+}
+
+/**
+ * In development a login that may too much is only said in the log: one need not make a login for each combination.
+ * @param warn told what it may although nobody needs it
+ * @throws StartError when the login does not fit
+ */
+export async function assertLogin(
+  database: Database,
+  { services, production }: Pick<Config, "services" | "production">,
+  warn: (excess: string) => void,
+): Promise<void> {
+  const { excess } = await assertLoginFits(database, servicesWithRights(services));
+  if (excess === undefined) return;
+  if (production) throw new StartError(`${excess} DATABASE_LOGINS can name one for ${services?.join(", ")}.`);
+  warn(excess);
 }
 
 /**

@@ -17,7 +17,7 @@ const text = `select s.pid || '@' || extract(epoch from s.backend_start)::bigint
     extract(epoch from now() - s.state_change)::integer as seconds
   from pg_stat_activity s where s.datname = current_database() and s.usename = session_user
     and s.state in ('idle in transaction', 'idle in transaction (aborted)')
-    and s.application_name = 'records' and s.state_change < now() - make_interval(secs => $2) and s.pid <> pg_backend_pid()`;
+    and split_part(s.application_name, ' ', 1) = 'records' and s.state_change < now() - make_interval(secs => $2) and s.pid <> pg_backend_pid()`;
 
 export const sessionIdleInTransaction: Remedy = {
   async find(site, { target }) {
