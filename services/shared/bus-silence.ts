@@ -5,6 +5,7 @@
 // - what may run twice (`repeatable` in its contract) is called elsewhere at once;
 // - anything else is refused (503), as nobody knows whether it was done: it is never sent twice. To make that rare, a node
 //   that was not heard for a moment is asked whether it is there before such a call is sent to it.
+// A node that says that it cannot answer now (it is starting, or its database does not answer it) is avoided for a second.
 // NATS's word alone is no proof: whoever has the bus's login can say the same. So it makes a node avoided, and only when
 // the node does not answer a PING either (sealed like everything), it counts as gone.
 import { type Context, Errors, type Middleware, type ServiceBroker, Strategies } from "moleculer";
@@ -37,8 +38,12 @@ type Publish = (packet: Packet) => Promise<unknown>;
 type Handle = (command: string, packet: Packet) => Promise<unknown>;
 type Call = (ctx: Context) => Promise<unknown>;
 
+const refusedMs = 1_000;
+
 export class NodeWatch {
   readonly #silences = new Silences();
+  /** By node, until when it is left alone: it has refused a call. */
+  readonly #refusedUntil = new Map<string, number>();
   /** Calls that wait to hear whether a node is there. Each is told within half a second. */
   readonly #asking = new Map<string, ((answered: boolean) => void)[]>();
   #broker: ServiceBroker | undefined;
@@ -66,10 +71,10 @@ export class NodeWatch {
 
   /** Round robin among those who answer; among all where nobody does. */
   strategy(): typeof Strategies.Base {
-    const silences = this.#silences;
+    const isAvoided = (id: string) => this.#isAvoided(id);
     return class AnsweringFirst extends Strategies.RoundRobin {
       override select(list: Parameters<Strategies.RoundRobin["select"]>[0]) {
-        const answering = list.filter(({ id }) => !silences.isAvoided(id));
+        const answering = list.filter(({ id }) => !isAvoided(id));
         return super.select(answering.length === 0 ? list : answering);
       }
     };
@@ -88,6 +93,7 @@ export class NodeWatch {
     // Told before Moleculer refuses what is under way at that node.
     broker.localBus.on("$node.disconnected", ({ node }: { node: { id: string } }) => {
       this.#silences.forget(node.id);
+      this.#refusedUntil.delete(node.id);
       this.#giveUp(node.id, ({ repeatable }) => repeatable === true);
       this.#tell(node.id, false);
     });
@@ -95,11 +101,22 @@ export class NodeWatch {
 
   async #call(next: Call, action: RecordsAction, ctx: Context): Promise<unknown> {
     const node = ctx.nodeID ?? "";
-    if (action.repeatable === true || this.#silences.isFresh(node, performance.now())) return next(ctx);
-    if (await this.#answers(node)) return next(ctx);
+    const isSure = action.repeatable === true || this.#silences.isFresh(node, performance.now());
     // Alone it is waited for, as it may only stand still.
-    if (this.#isThere(node) && !this.#hasOther(action.name, node)) return next(ctx);
-    throw neverSent(action.name, node);
+    const isSent =
+      isSure || (await this.#answers(node)) || (this.#isThere(node) && !this.#hasOther(action.name, node));
+    if (!isSent) throw neverSent(action.name, node);
+    try {
+      return await next(ctx);
+    } catch (error) {
+      if (error instanceof Error && error.name === "ServiceNotAvailableError")
+        this.#refusedUntil.set(node, performance.now() + refusedMs);
+      throw error;
+    }
+  }
+
+  #isAvoided(node: string): boolean {
+    return this.#silences.isAvoided(node) || performance.now() < (this.#refusedUntil.get(node) ?? 0);
   }
 
   #answers(node: string): Promise<boolean> {
@@ -170,9 +187,7 @@ export class NodeWatch {
 
   #hasOther(action: string, node: string): boolean {
     const { endpoints = [] } = this.#registry?.getActionEndpoints(action) ?? {};
-    return endpoints.some(
-      ({ id, isAvailable }) => id !== node && isAvailable && !this.#silences.isAvoided(id),
-    );
+    return endpoints.some(({ id, isAvailable }) => id !== node && isAvailable && !this.#isAvoided(id));
   }
 
   #isThere(node: string): boolean {

@@ -120,6 +120,7 @@ function guardedAction(next: Handler, action: RecordsAction, runtime: Runtime): 
   if (action.visibility === "private") return next;
   return async (ctx) => {
     if (!runtime.phases.isReady) assertOfTheStart(ctx, action);
+    if (runtime.isDatabaseSilent && isForAnother(ctx, action)) throw notHere(ctx, action);
     try {
       const { caller: sent } = ctx.meta as { caller?: unknown };
       const told = Caller.read(sent);
@@ -148,6 +149,10 @@ function assertOfTheStart(ctx: Context, action: RecordsAction): void {
   if (Caller.read(caller)?.principal.kind === "system") return;
   throw notHere(ctx, action);
 }
+
+/** Nothing of it has been done yet, and another process may still reach the database. How this one is, it says itself. */
+const isForAnother = ({ nodeID, broker }: Context, { name = "" }: RecordsAction): boolean =>
+  nodeID !== broker.nodeID && !name.startsWith("health.");
 
 /** The caller's node asks another one (moleculer.config.ts); in the end it is 503. */
 const notHere = ({ broker }: Context, { name }: RecordsAction) =>

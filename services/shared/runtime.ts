@@ -47,6 +47,7 @@ export class Runtime {
   #secrets: Secrets | undefined;
   #demoPasswords: DemoPasswords | undefined;
   #database: Database | undefined;
+  #isDatabaseSilent = () => false;
   #closing: (() => Promise<void>)[] = [];
   #closed: Promise<void> | undefined;
   #connectedTo: string | undefined;
@@ -73,6 +74,11 @@ export class Runtime {
     if (this.#database === undefined)
       throw new Error("no service of this process declared that it uses the database");
     return this.#database;
+  }
+
+  /** Whether this process uses a database that does not answer it. */
+  get isDatabaseSilent(): boolean {
+    return this.#isDatabaseSilent();
   }
 
   /** Whether the database is in the data folder. */
@@ -132,6 +138,7 @@ export class Runtime {
     await assertLogin(connected.database, config, (excess) => this.log.warn(excess));
     watchSlowStatements(config.slowQueryMs, levelsOf(this.log).child("database"));
     this.#database = connected.database;
+    this.#isDatabaseSilent = connected.isSilent;
     this.#connectedTo = url;
     this.#closing.push(() => this.hasher.close());
   }

@@ -28,6 +28,8 @@ export interface ConnectOptions {
 
 export interface Connected {
   database: Database;
+  /** Whether it has stopped to answer: statements are refused at once until it does again. */
+  isSilent(): boolean;
   close(): Promise<void>;
 }
 
@@ -72,7 +74,11 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
     await orm.close();
     probe.close();
   };
-  return { database: new Database({ pool, entities: orm.em, lent }), close };
+  return {
+    database: new Database({ pool, entities: orm.em, lent }),
+    isSilent: () => silence.isSilent,
+    close,
+  };
 }
 
 function databaseOf(url: string): string {

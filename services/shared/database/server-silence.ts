@@ -26,6 +26,10 @@ export class ServerSilence {
     this.#ask = ask;
   }
 
+  get isSilent(): boolean {
+    return this.#isSilent;
+  }
+
   /** A statement or a connection had no answer, long after it should have had one. */
   found(): void {
     if (this.#isSilent || this.#isClosed) return;
