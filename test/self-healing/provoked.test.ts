@@ -6,6 +6,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { backUp, ended } from "../backups/scene.ts";
 import type { Healable } from "../../services/shared/healing/catalogue.ts";
+import { mailTo } from "../support/mailbox.ts";
 import { eventually } from "../support/service.ts";
 import { makeClinic, makeDepartment } from "../support/tenancy.ts";
 import { type BreakSite, breaks, storedFile } from "./breaks.ts";
@@ -169,6 +170,8 @@ describe("rows", () => {
       clinic.id,
     ]);
     await seen("audit_chain_broken", `tenant:${clinic.id}`);
+    const { body: health } = await scene.service.call("GET", "/api/admin/health", { token: clinic.token });
+    expect(health).toMatchObject({ audit_ok: false, audit_proved_at: expect.any(String) });
     await broken("audit_proof_overdue");
     await scene.met("audit_chain_broken", `tenant:${clinic.id}`, "ended");
   });
@@ -274,7 +277,14 @@ describe("the database", () => {
   it("an index that is not valid is told", async () => {
     await sql("create table broken (id integer); create index broken_id on broken (id)");
     await sql("update pg_index set indisvalid = false where indexrelid = 'broken_id'::regclass");
-    await seen("invalid_index", "index:broken_id");
+    const { id } = await seen("invalid_index", "index:broken_id");
+    // Nothing of ours mends it, so its operators are told, by mail and by event.
+    const mail = await mailTo(scene.service, "admin@platform.example", /An index that is not valid/);
+    expect(mail.text).toContain("The service cannot mend this by itself");
+    const told = await sql("select payload from events where kind = 'incident.opened'");
+    expect(told.map(({ payload }) => payload)).toContainEqual(
+      expect.objectContaining({ incident_id: id, code: "invalid_index", tenant_id: null }),
+    );
     await sql("drop table broken");
     await scene.met("invalid_index", "index:broken_id", "ended");
   });

@@ -20,7 +20,7 @@ const pollMs = 20;
 
 export interface Looking {
   holdClock(owner: pg.Client): Promise<unknown>;
-  lookOnce(owner: pg.Client, codes: readonly string[]): Promise<void>;
+  lookOnce(owner: pg.Client, codes: readonly string[]): Promise<unknown>;
 }
 
 export async function timesToHeal(stage: Stage, looking: Looking): Promise<void> {

@@ -12,7 +12,9 @@ import type { Scene, Stage } from "../stage.ts";
 import { timesToHeal } from "./healing-times.ts";
 
 const intervals = [...new Set(catalogue.map(({ everyMinutes }) => everyMinutes))].sort((a, b) => a - b);
-const lookMsMax = 60_000;
+const lookMsMax = 180_000;
+/** A look that had no time for all is followed by another. */
+const lookAgainMs = 10_000;
 const pollMs = 100;
 /** Of one core, all detectors together. */
 const shareMax = 0.01;
@@ -52,7 +54,10 @@ async function costOfLooks(stage: Stage, scene: Scene): Promise<void> {
   for (const minutes of intervals) {
     const looks = stage.pick(20, 5, 1);
     const [began, beganAt] = [used(), performance.now()];
-    for (let look = 0; look < looks; look++) await lookOnce(owner, codesOf(minutes));
+    let isLooked = true;
+    for (let look = 0; look < looks && isLooked; look++) isLooked = await lookOnce(owner, codesOf(minutes));
+    // Told as missed: what does not come to an end costs too much.
+    if (!isLooked) perMinute = Number.POSITIVE_INFINITY;
     const ms = Math.max(0, used() - began - atRest * (performance.now() - beganAt)) / looks;
     const many = catalogue.filter(({ everyMinutes }) => everyMinutes === minutes).length;
     say(`${many} faults each ${minutes} min: ${ms.toFixed(1)} ms of CPU a look`);
@@ -76,8 +81,8 @@ const holdClock = (owner: pg.Client) =>
      on conflict do nothing`,
   );
 
-/** The service's own job looks for these faults, and for no other. */
-async function lookOnce(owner: pg.Client, codes: readonly string[]): Promise<void> {
+/** The service's own job looks for these faults, and for no other. @returns whether it did in time */
+async function lookOnce(owner: pg.Client, codes: readonly string[]): Promise<boolean> {
   await owner.query(
     `insert into fault_looks (code, looked_at, found, duration_ms) select unnest($1::text[]), now(), 0, 0
      on conflict (code) do update set looked_at = excluded.looked_at`,
@@ -87,25 +92,24 @@ async function lookOnce(owner: pg.Client, codes: readonly string[]): Promise<voi
     "with due as (update fault_looks set looked_at = now() - interval '1 day' where code = any($1)) select now()::text as now",
     [codes],
   );
-  await owner.query(
-    "select graphile_worker.add_job('self-healing.look', job_key := 'bench', queue_name := 'self-healing.look')",
-  );
-  await until(async () => {
+  const deadline = performance.now() + lookMsMax;
+  let askAt = 0;
+  for (;;) {
+    if (performance.now() >= askAt) {
+      askAt = performance.now() + lookAgainMs;
+      await owner.query(
+        "select graphile_worker.add_job('self-healing.look', job_key := 'bench', queue_name := 'self-healing.look')",
+      );
+    }
     const { rows: looked } = await owner.query<{ looks: number }>(
       "select count(*)::integer as looks from fault_looks where code = any($1) and looked_at >= $2::timestamptz",
       [codes, rows[0]?.now],
     );
-    return looked[0]?.looks === codes.length;
-  });
+    if (looked[0]?.looks === codes.length) return true;
+    if (performance.now() > deadline) return false;
+    await delay(pollMs);
+  }
 }
 
 const codesOf = (minutes: number) =>
   catalogue.filter(({ everyMinutes }) => everyMinutes === minutes).map(({ code }) => code);
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + lookMsMax;
-  while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Error("a look took longer than a minute");
-    await delay(pollMs);
-  }
-}
