@@ -9,7 +9,7 @@ import type { Healable } from "../../services/shared/healing/catalogue.ts";
 import { mailTo } from "../support/mailbox.ts";
 import { eventually } from "../support/service.ts";
 import { makeClinic, makeDepartment } from "../support/tenancy.ts";
-import { type BreakSite, breaks, storedFile } from "./breaks.ts";
+import { type BreakSite, breaks, storedFile, untilProved } from "./breaks.ts";
 import { provokedIn } from "./provoked-in.ts";
 import { type Incident, miscount, openScene, type Provoking, provoking, type Scene } from "./scene.ts";
 
@@ -163,9 +163,7 @@ describe("rows", () => {
   });
 
   it("an audit log that is not whole is told, and one that is not proved is proved", async () => {
-    await eventually(
-      async () => (await sql("select from audit_proofs where tenant_id = $1", [clinic.id])).length > 0,
-    );
+    await untilProved(site);
     await sql("update audit_proofs set first_bad_seq = 1, proved_at = now() where tenant_id = $1", [
       clinic.id,
     ]);
