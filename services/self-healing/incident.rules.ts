@@ -22,7 +22,7 @@ export const triesMax = 5;
 export const deadSeconds = 180;
 /** A fault that comes back at a target that was mended so recently is not mended again by itself. */
 export const cooldownSeconds = 3_600;
-/** What lies further in the future was written before the database's clock went back, and is not waited for. */
+/** What lies further in the future was written before the clock went back, and is not waited for. */
 export const aheadSecondsMax = 60;
 const triesWatched = 10;
 const failuresMax = 5;

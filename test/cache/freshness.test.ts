@@ -49,6 +49,7 @@ async function play(more: () => Promise<unknown> = async () => {}): Promise<Hist
 
 describe("with the stamps switched off by hand", () => {
   it("the checker sees outdated patients and missing records", async () => {
+    await service.provokes("cache_differs");
     patientIds = await freshPatients();
     const tables = ["patients", "patient_records"];
     const { owner } = service.database;

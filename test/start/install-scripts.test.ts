@@ -99,6 +99,7 @@ describe("npm", () => {
     ["run bench", ""],
     ["test", ""],
     ["run test:faults", "--config jest.faults.config.js"],
+    ["run test:healing", "--config jest.healing.config.js"],
   ])(
     "%s on a bare clone installs what is missing, and then runs by what was installed",
     async (command, args) => {

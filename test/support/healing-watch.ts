@@ -1,13 +1,13 @@
 // Self-healing beside a test that is about something else: every fix is confirmed, faults are looked for again and again, and
-// nothing may be mended that the test did not break. `RECORDS_TEST_HEALING=1 npm test -- <folder>` does so in every test that
-// starts the whole service; test/self-healing, which breaks things and counts what comes of it, is not for that.
+// nothing may be mended that the test did not break. `npm run test:healing -- <folder>` does so in every test that starts the whole
+// service.
 import pg from "pg";
 import { catalogue, type FaultCode } from "../../services/shared/healing/catalogue.ts";
 import { hashOf } from "../../services/self-healing/fix-row.ts";
 
 export interface HealingWatch {
-  /** The test breaks these itself. */
-  provokes(...codes: FaultCode[]): void;
+  /** The test breaks these itself and looks at what comes of it: from now on they are not mended. */
+  provokes(...codes: FaultCode[]): Promise<void>;
   /** How many rounds of looks have ended. */
   rounds(): number;
   /** What was mended or tried, and is not the test's own doing. */
@@ -43,8 +43,12 @@ export async function watchHealing(databaseUrl: string): Promise<HealingWatch> {
     return rows.map(({ text }) => text);
   };
   return {
-    provokes: (...codes) => {
+    async provokes(...codes) {
       for (const code of codes) provoked.add(code);
+      await owner.query(
+        "update fixes set status = 'proposed', confirmed_at = null where code = any($1) and deleted_at is null",
+        [codes],
+      );
     },
     rounds: () => rounds,
     touched,
@@ -58,7 +62,8 @@ export async function watchHealing(databaseUrl: string): Promise<HealingWatch> {
   };
 }
 
-async function confirmAll(owner: pg.Client): Promise<void> {
+/** Every fix that has a remedy, as a superadmin would. */
+export async function confirmAll(owner: pg.Client): Promise<void> {
   for (const known of catalogue)
     await owner.query(
       `insert into fixes (code, title, problem, remedy, risk, seeded_hash, status, confirmed_at)

@@ -42,7 +42,7 @@ export async function makeUser(
 }
 
 export async function makeDepartment(
-  service: TestService,
+  service: Pick<TestService, "call">,
   token: string,
   more: Record<string, unknown> = {},
 ): Promise<{ id: number; tenant_id: number; name: string }> {

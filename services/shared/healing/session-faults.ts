@@ -5,6 +5,8 @@ import type { Remedy } from "./port.ts";
 import { textIn } from "./targets.ts";
 
 const foundMax = 50;
+/** Less than a statement may take. */
+const endMsMax = 4_000;
 
 interface Row {
   session: string;
@@ -37,8 +39,9 @@ export const sessionIdleInTransaction: Remedy = {
   wouldDo: ({ evidence }) =>
     `Would end the connection, which has held a transaction for ${String(evidence["seconds"])} s without a statement.`,
   async heal(site, target) {
+    // It waits for the end: on a busy machine that takes a while, and the detector is asked right afterwards.
     const { rows } = await site.db.pool.query(
-      `select pg_terminate_backend(split_part(session, '@', 1)::integer) from (${text}) found where session = $1`,
+      `select pg_terminate_backend(split_part(session, '@', 1)::integer, ${endMsMax}) from (${text}) found where session = $1`,
       [textIn("session", target) ?? "", site.runtime.config.idleInTransactionMaxSeconds],
     );
     return { ended: rows.length };
