@@ -27,6 +27,8 @@ const faults: readonly Fault[] = isAll
       ["SIGKILL", "accounts"],
       ["SIGSTOP", "accounts"],
     ];
+/** Nine processes with a database, for a moment: together below PostgreSQL's max_connections (100). */
+const poolMax = { DATABASE_POOL_MAX: "6" };
 const perSecond = Number(process.env["CRASH_RATE"] ?? (isAll ? 200 : 100));
 const stretchMs = 2_000;
 /** CI may be busy with other tests: there it is enough that nobody waits for heartbeats. */
@@ -45,7 +47,7 @@ async function startVictim(kind: Kind | "gateway"): Promise<void> {
   const victim =
     kind === "gateway"
       ? (await cluster.startGateway()).process
-      : await cluster.startServices({ SERVICES: kinds[kind] });
+      : await cluster.startServices({ SERVICES: kinds[kind], ...poolMax });
   running.set(kind, victim);
 }
 
@@ -93,7 +95,10 @@ describeWithNats("a crash under load", () => {
     const names: Kind[] = isAll ? ["accounts", "crypto", "support", "outbound"] : ["accounts"];
     const rest = Object.entries(kinds).filter(([kind]) => !isAll && kind !== "accounts");
     await Promise.all([
-      ...names.flatMap((kind) => [startVictim(kind), cluster.startServices({ SERVICES: kinds[kind] })]),
+      ...names.flatMap((kind) => [
+        startVictim(kind),
+        cluster.startServices({ SERVICES: kinds[kind], ...poolMax }),
+      ]),
       ...(rest.length === 0
         ? []
         : [cluster.startServices({ SERVICES: rest.map(([, services]) => services).join(",") })]),
