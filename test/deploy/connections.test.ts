@@ -1,9 +1,10 @@
 // Connections to PostgreSQL: what all processes of production open at most, with one more of each kind as a rollout has them,
-// is less than a server gives out by default; docs/deploy.md has the sums.
+// is less than a server gives out by default; docs/deploy.md has the sums. And the example of such a server.
 import { describe, expect, it } from "@jest/globals";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readConfig } from "../../services/shared/config.ts";
+import { oldestVersion } from "../../services/shared/database/server-fit.ts";
 import { jobsMax } from "../../services/backups/job.rules.ts";
 import { readYaml, root, type Tree } from "./deployment-files.ts";
 
@@ -61,5 +62,38 @@ describe("connections of production", () => {
     expect(readConfig({}).databasePoolMax).toBe(10);
     expect(readConfig({ SERVICES: "auth,crypto" }).databasePoolMax).toBe(10);
     expect(readConfig({ SERVICES: "crypto", DATABASE_POOL_MAX: "7" }).databasePoolMax).toBe(7);
+  });
+});
+
+describe("the example for CloudNativePG", () => {
+  const [cluster, policy] = readYaml("docs/cloudnative-pg.yaml");
+  it("makes a database that the service takes", () => {
+    expect(cluster).toMatchObject({ apiVersion: "postgresql.cnpg.io/v1", kind: "Cluster" });
+    const { encoding, localeProvider, builtinLocale, owner } = cluster.spec.bootstrap.initdb;
+    // As in test/start/unfit-database.test.ts, where a real server has it.
+    expect([encoding, localeProvider, builtinLocale, owner]).toEqual([
+      "UTF8",
+      "builtin",
+      "C.UTF-8",
+      "records_owner",
+    ]);
+    expect(Number(/:(\d+)$/.exec(cluster.spec.imageName)?.[1])).toBeGreaterThanOrEqual(oldestVersion);
+  });
+  it("gives out the connections that are counted here, and logs no values", () => {
+    const { parameters } = cluster.spec.postgresql;
+    expect(Number(parameters.max_connections) - 3).toBe(givenOut);
+    const quiet = readYaml("docker-compose.yml")[0].services.postgres.command.filter(
+      (word: string) => word !== "-c",
+    );
+    for (const setting of quiet) {
+      const [name = "", value] = setting.split("=");
+      expect({ [name]: parameters[name] }).toEqual({ [name]: value });
+    }
+  });
+  it("lets those in who use the database", () => {
+    expect(policy.spec.podSelector.matchLabels).toEqual({ "cnpg.io/cluster": cluster.metadata.name });
+    expect(policy.spec.ingress[0].from[0]).toEqual({
+      podSelector: { matchLabels: { "uses-database": "true" } },
+    });
   });
 });
