@@ -4,6 +4,7 @@
 // Promises: what is listed is whole and was read back; nothing plain is written anywhere; a restore changes all or nothing,
 // and no other tenant notices; a job whose worker dies is taken up by another.
 // Does not: seal or open what patients' fields hold, or keep keys (crypto).
+import { jobsMax } from "./job.rules.ts";
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { detectors } from "../../mixins/detectors.ts";
@@ -39,8 +40,6 @@ interface BackupsService extends Service {
   shelf?: Parts;
   stopping?: AbortController;
 }
-
-const jobsMax = 2;
 type Parts = Shelf & { plans: Plans };
 const shelves = new WeakMap<Runtime, Parts>();
 

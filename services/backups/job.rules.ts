@@ -81,3 +81,5 @@ export const failureOf = (code: FailureCode): Failure => ({
   sentence: failures[code],
   passing: passing.includes(code),
 });
+
+export const jobsMax = 2;

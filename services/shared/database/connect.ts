@@ -3,6 +3,7 @@ import { MikroORM } from "@mikro-orm/postgresql";
 import type { EntitySchema } from "@mikro-orm/core";
 import type pg from "pg";
 import { PostgresProbe } from "../health-probes.ts";
+import { boundWaits } from "./bounded-pool.ts";
 import { guardConnection } from "./broken-connection.ts";
 import { BoundValuesDriver } from "./bound-values.ts";
 import { Database } from "./database.ts";
@@ -67,6 +68,7 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
     },
   });
   const pool = await orm.driver.getConnection().getNativeClient();
+  boundWaits(pool);
   silence.guard(pool);
   const lent = pooled ? lentConnections({ role: "none", search_path: "public", ...begins }) : undefined;
   const close = async () => {

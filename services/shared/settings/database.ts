@@ -1,5 +1,5 @@
 /** Settings of the database: who owns it, and as whom the services work. */
-import { defaultLogins, type LoginKind } from "../database/logins.ts";
+import { defaultLogins, kindFor, type LoginKind } from "../database/logins.ts";
 import { restoreSuffix } from "../database/grants/backups.ts";
 import { rightsByService } from "../database/grants/registry.ts";
 import { family, isProduction, secret, setting } from "./entry.ts";
@@ -35,6 +35,26 @@ function readKind(part: string): LoginKind {
 const listed = defaultLogins
   .map(({ kind, services }) => `${kind}=${services.length === known.length ? "*" : services.join(",")}`)
   .join(";");
+
+/**
+ * By kind of process: with the replicas of k8s/overlays/production and one more of each, as a rollout has them, the sum stays below
+ * the 100 connections of PostgreSQL (test/deploy/connections.test.ts). One of them listens for jobs, two where a service has a runner of its own (mail, messenger).
+ */
+const poolMaxes: Readonly<Record<string, number>> = {
+  accounts: 5,
+  support: 6,
+  outbound: 4,
+  crypto: 3,
+  backups: 3,
+};
+const poolMaxOfAll = 10;
+
+/** @param services as SERVICES has them; undefined: all */
+export function poolMaxFor(services: string | undefined): number {
+  const wanted = services?.split(",").map((each) => each.trim());
+  const kind = kindFor(defaultLogins, wanted)?.kind;
+  return (kind === undefined ? undefined : poolMaxes[kind]) ?? poolMaxOfAll;
+}
 
 export const databaseSettings = {
   databaseUrl: secret(
@@ -77,8 +97,9 @@ export const databaseSettings = {
   databasePoolMax: setting(
     "DATABASE_POOL_MAX",
     read.wholeNumber(1, 500),
-    "10",
-    "Most database connections of one process",
+    (textOf) => String(poolMaxFor(textOf("SERVICES"))),
+    "Most database connections of one process, beside one for probes",
+    "10; less where `SERVICES` runs one kind of process alone: accounts 5, support 6, outbound 4, crypto 3, backups 3",
   ),
   idleInTransactionMaxSeconds: setting(
     "IDLE_IN_TRANSACTION_MAX_SECONDS",
