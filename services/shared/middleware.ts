@@ -64,7 +64,8 @@ export function recordsMiddleware(
       await runtime.tracing.open(runtime.config, runtime.log);
       await phases.check();
       await runtime.open(entitiesOf(broker), onFailure);
-      comparison.show(broker, onFailure);
+      // Who offers nothing has settings for nobody.
+      if (!isVisitor) comparison.show(broker, onFailure);
     },
     // The bus is there, and the others have been asked who they are. Services work on jobs from their start on.
     serviceStarting: async () => comparison.assertFits(),

@@ -7,12 +7,14 @@ import { join } from "node:path";
 import { type Ended, runCli } from "../support/cli.ts";
 import { type Cluster, type Gateway, startCluster } from "../support/cluster.ts";
 import { describeWithNats } from "../support/describe-with-nats.ts";
+import type { RunningProcess } from "../support/service.ts";
 import { describeWithTerminal, openTerminal, type Terminal } from "../support/terminal.ts";
 
 const root = join(import.meta.dirname, "../..");
 
 let cluster: Cluster;
 let gateway: Gateway;
+let services: RunningProcess;
 let home: string;
 const terminals: Terminal[] = [];
 
@@ -67,7 +69,7 @@ describeWithNats("operators' commands on NATS", () => {
     cluster = await startCluster();
     home = join(cluster.database.folder, "pod");
     await mkdir(home);
-    await cluster.startServices({ NODE_ID: "services-1" });
+    services = await cluster.startServices({ NODE_ID: "services-1" });
     gateway = await cluster.startGateway({ NODE_ID: "gateway-1" });
   });
   afterEach(() => {
@@ -85,6 +87,9 @@ describeWithNats("operators' commands on NATS", () => {
     ]);
     expect(await answered("health")).toMatchObject({ status: "ok", checks: { bus: "ok" } });
     expect((await answered("jobs")).silent).toBeUndefined();
+    // They have no settings that others could differ from.
+    for (const running of [services, gateway.process])
+      expect(running.output()).not.toMatch(/operator-.*differ/);
   });
 
   it("change and destroy under a name, with the same exit codes", async () => {
