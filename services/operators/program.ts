@@ -17,10 +17,12 @@ const offeredEveryMs = 100;
 /** A call that is not answered by then is left to itself. */
 const leavingMs = 1_000;
 
-const own = [
-  ["--as <name>", "Who you are; otherwise ACT_AS, or the account's name"],
-  ["--alone", "Does it without a running service (backup commands)"],
-] as const;
+/** What a command takes here besides. */
+function ownOf({ aloneWith }: Command): [string, string][] {
+  const alone: [string, string][] =
+    aloneWith === undefined ? [] : [["--alone", "Does it itself, without a running service"]];
+  return [["--as <name>", "Who you are; otherwise ACT_AS, or the account's name"], ...alone];
+}
 
 /** Ends the process. */
 export async function runProgram(env: NodeJS.ProcessEnv, args: readonly string[]): Promise<never> {
@@ -44,13 +46,13 @@ async function run(env: NodeJS.ProcessEnv, args: readonly string[], screen: Scre
   if (first === undefined || first === "help" || first === "--help") {
     const { command } = words.length > 1 ? readRequest([...words.slice(1), "--help"]) : {};
     if (first === undefined) throw new Misuse(`Name a command:\n${overview()}`);
-    screen.out(command === undefined ? programHelp() : helpOf(command, own));
+    screen.out(command === undefined ? programHelp() : helpOf(command, ownOf(command)));
     return exitCodes.done;
   }
   const request = readRequest(words);
   const { command } = request;
   if (request.prepared === undefined) {
-    screen.out(helpOf(command, own));
+    screen.out(helpOf(command, ownOf(command)));
     return exitCodes.done;
   }
   const operator = operatorName(env, as);

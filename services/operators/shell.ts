@@ -13,8 +13,8 @@ import { wordsOf } from "./words.ts";
 
 const widthDefault = 100;
 
-/** What of Moleculer's shell is of use here; the rest would go past names and confirmations. */
-const moleculers = ["actions", "services", "events", "info", "env", "clear", "cls", "quit", "exit", "q"];
+/** What of Moleculer's shell is of use here; the rest would go past names and confirmations, or show secrets (`env`). */
+const moleculers = ["actions", "services", "events", "info", "clear", "cls", "quit", "exit", "q"];
 
 type Start = (options: ReplOptions) => REPLServer;
 
