@@ -121,7 +121,10 @@ describeWithNats("operators' commands on NATS", () => {
   });
 
   it("say in one sentence what keeps them from the bus: 3, or 2 where a setting is wrong", async () => {
-    const stranger = await runCli({ ...podEnvironment(), BUS_SECRET: "q".repeat(32) }, "tenants");
+    const stranger = await runCli(
+      { ...podEnvironment(), BUS_SECRET: "b7Xq2LmZ0vR8tK5wY1nC4dG6hJ9sP3fA" },
+      "tenants",
+    );
     expect(stranger).toMatchObject({ code: 3, out: "" });
     const { BUS_SECRET: _none, ...without } = podEnvironment();
     expect(await runCli(without, "tenants", "--json")).toMatchObject({
@@ -140,7 +143,11 @@ describeWithNats("operators' commands on NATS", () => {
       terminal.type("tenants create pro");
       terminal.type("mpt 'Clinic of the Prompt'\r");
       const [, id = ""] = await terminal.shows(/id +(\d+)[^]*subdomain +prompt/);
-      terminal.type(`tena\tdelete ${id}\r`);
+      terminal.type("loglev\t");
+      await terminal.shows(/loglevel /);
+      terminal.type("\r");
+      await terminal.shows(/gateway-1 +main info/);
+      terminal.type(`tenants delete ${id}\r`);
       await terminal.shows(/deletes the tenant Clinic of the Prompt[^]*Type prompt to go on: /);
       terminal.type("no\r");
       await terminal.shows(/That is not it: nothing was done\./);

@@ -30,6 +30,7 @@ export const clusterCommands = [
       const list = broker.registry.getNodeList({ withServices: true }) as unknown as NodeFacts[];
       const items = list
         .filter(({ id }) => id !== broker.nodeID)
+        .sort((a, b) => a.id.localeCompare(b.id))
         .map(({ id, available, hostname, services }) => ({
           node: id,
           state: available ? "there" : "gone",
