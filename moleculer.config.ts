@@ -29,20 +29,35 @@ export interface Assembled {
 /** In production a terminal is a program's too. */
 export const isForPeople = ({ production }: Config) => !production && process.stdout.isTTY;
 
+/** Of a node that offers nothing: an operator's program, whose standard output is for its answers. */
+export interface Visit {
+  isVisitor: boolean;
+  /** The file descriptor of the log. */
+  logTo: number;
+}
+
 /** @param onFailure told when the process cannot go on (the embedded database died) */
-export function assemble(config: Config, onFailure: (reason: string) => void): Assembled {
-  const { log, flush } = createLog(config.logLevel, 1, isForPeople(config));
+export function assemble(config: Config, onFailure: (reason: string) => void, visit?: Visit): Assembled {
+  const { log, flush } = createLog(config.logLevel, visit?.logTo ?? 1, isForPeople(config));
   const runtime = new Runtime(config, log);
   const signIns: SignIn[] = [];
   const started = async (broker: ServiceBroker) => {
     signIns.push(...(await seed(broker, runtime)));
     await runtime.phases.ready();
   };
-  const options = { ...brokerOptions(config, runtime, onFailure), started };
+  const options = {
+    ...brokerOptions(config, runtime, onFailure, visit?.isVisitor === true),
+    started,
+  };
   return { config, runtime, flushLog: flush, options, signIns };
 }
 
-function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: string) => void): BrokerOptions {
+function brokerOptions(
+  config: Config,
+  runtime: Runtime,
+  onFailure: (reason: string) => void,
+  isVisitor: boolean,
+): BrokerOptions {
   const nats = natsLink(config);
   const watch = new NodeWatch();
   return {
@@ -72,14 +87,15 @@ function brokerOptions(config: Config, runtime: Runtime, onFailure: (reason: str
     registry: {
       strategy: watch.strategy(),
       preferLocal: true,
-      stopDelay: nats === undefined ? 0 : 500,
+      // What nobody calls need not wait for late calls.
+      stopDelay: nats === undefined || isVisitor ? 0 : 500,
     },
     transit: { maxQueueSize: 5_000 },
     errorHandler: null,
     skipProcessEventRegistration: true,
     // A message is cut, and each part is sealed; of these two the first is nearer to the wire.
     middlewares: [
-      recordsMiddleware(runtime, onFailure),
+      recordsMiddleware(runtime, onFailure, isVisitor),
       sealedBus(
         () => new BusSeal(runtime.secrets.bus, runtime.droppedMessages),
         runtime.droppedMessages,

@@ -1,21 +1,35 @@
-// `npm run repl`: Moleculer's REPL beside a running service, embedded or one of a cluster's processes (by its DATA_DIR).
-import { fail } from "./fail.ts";
-import { joinProcess } from "./repl/join.ts";
-import { openShell } from "./repl/shell.ts";
-import { readConfig } from "./shared/config.ts";
+// `npm run repl`: the operators' commands at a prompt, beside a running service. It joins the process on DATA_DIR, or where
+// NATS_URL is set the cluster.
+import { Misuse } from "./operators/failures.ts";
+import { joinService, operatorName } from "./operators/join.ts";
+import { readProgramWords } from "./operators/program-words.ts";
+import { failed } from "./operators/run-request.ts";
+import { openShell } from "./operators/shell.ts";
 
-async function repl({ DATA_DIR }: NodeJS.ProcessEnv): Promise<void> {
-  const { dataDir } = readConfig(DATA_DIR === undefined ? {} : { DATA_DIR });
-  const broker = await joinProcess(dataDir, () => {
-    // Leaving ends the connection too.
-    if (!broker.started) return;
-    process.stderr.write("\nThe service has ended.\n");
-    process.exit(1);
+const err = (text: string) => void process.stderr.write(`${text}\n`);
+
+async function repl(env: NodeJS.ProcessEnv, args: readonly string[]): Promise<void> {
+  const { as, alone, words } = readProgramWords(args);
+  if (alone || words.length > 0)
+    throw new Misuse("Use: npm run repl [-- --as <name>]; one command alone is `npm run cli -- <command>`.");
+  const operator = operatorName(env, as);
+  const joined = await joinService({
+    env,
+    operator,
+    alone: undefined,
+    onEnd() {
+      err("\nThe service has ended.");
+      process.exit(1);
+    },
   });
-  process.stdout.write(
-    "What you change here is audited under your name. TAB completes, `help` lists, Ctrl-D leaves.\n",
-  );
-  openShell(broker);
+  const audited =
+    operator === undefined
+      ? "You have no name here: look at what you like, and start with --as <name> to change something."
+      : `What you change here is audited under the name ${operator}.`;
+  process.stdout.write(`${audited} TAB completes, \`help\` lists, Ctrl-D leaves.\n`);
+  openShell(joined);
 }
 
-await repl(process.env).catch((error: unknown) => fail(error));
+await repl(process.env, process.argv.slice(2)).catch((error: unknown) => {
+  process.exit(failed(error, { err }, false));
+});

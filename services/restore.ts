@@ -6,7 +6,7 @@ import { fail } from "./fail.ts";
 import { adoptBackups } from "./backups/disaster/adopt-backups.ts";
 import { findBackups, type FoundBackup } from "./backups/disaster/find-backups.ts";
 import { loadFull } from "./backups/disaster/load-full.ts";
-import { progressOn } from "./backups/disaster/show-progress.ts";
+import { progressOn } from "./operators/show-progress.ts";
 import { rowsIn } from "./backups/backup-row.ts";
 import { ArchiveDamaged } from "./shared/archive/sealed-stream.ts";
 import { readConfig } from "./shared/config.ts";

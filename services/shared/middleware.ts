@@ -10,7 +10,6 @@ import {
   type ServiceBroker,
   type ServiceSchema,
 } from "moleculer";
-import { userInfo } from "node:os";
 import { type Access, assertAccess, roleOf } from "./access.ts";
 import { tellNodes } from "./bus-link.ts";
 import { Caller } from "./caller.ts";
@@ -18,6 +17,7 @@ import { StartError } from "./embedded/start-error.ts";
 import { AskAnother, Forbidden, foreignTenant } from "./errors.ts";
 import { translate } from "./failures.ts";
 import { wholeNumber } from "./params/read-scalar.ts";
+import { accountName, operatorCaller } from "./operator.ts";
 import { ProcessHealth } from "./process-health.ts";
 import { measured, timedCall } from "./metrics/measured-actions.ts";
 import type { Runtime } from "./runtime.ts";
@@ -37,7 +37,12 @@ export interface RecordsAction extends ActionSchema {
   namesTenant?: boolean;
 }
 
-export function recordsMiddleware(runtime: Runtime, onFailure: (reason: string) => void): Middleware {
+/** @param isVisitor of a node that offers nothing: an operator's program */
+export function recordsMiddleware(
+  runtime: Runtime,
+  onFailure: (reason: string) => void,
+  isVisitor = false,
+): Middleware {
   let health: ProcessHealth | undefined;
   const { comparison, phases } = runtime;
   return {
@@ -51,14 +56,16 @@ export function recordsMiddleware(runtime: Runtime, onFailure: (reason: string) 
       phases.onceReady(() => comparison.assertFits());
     },
     async starting(broker: ServiceBroker) {
-      if (broker.services.length === 0) throw new StartError("SERVICES names no service of this program.");
+      if (broker.services.length === 0 && !isVisitor)
+        throw new StartError("SERVICES names no service of this program.");
       health = await serveHealth(broker, runtime);
       const { metricsPort, metricsHost } = runtime.config;
       if (metricsPort !== undefined) await runtime.metrics?.listen(metricsPort, metricsHost);
       await runtime.tracing.open(runtime.config, runtime.log);
       await phases.check();
       await runtime.open(entitiesOf(broker), onFailure);
-      comparison.show(broker, onFailure);
+      // Who offers nothing has settings for nobody.
+      if (!isVisitor) comparison.show(broker, onFailure);
     },
     // The bus is there, and the others have been asked who they are. Services work on jobs from their start on.
     serviceStarting: async () => comparison.assertFits(),
@@ -200,8 +207,5 @@ type CallOptions = { parentCtx?: unknown; meta?: object } | undefined;
 /** A call typed at this process's REPL is made by the person at the terminal; `$repl` from anywhere else proves nothing. */
 function asOperator(opts: CallOptions): CallOptions {
   if (opts?.meta === undefined || opts.parentCtx !== undefined || !("$repl" in opts.meta)) return opts;
-  const principal = { kind: "operator" as const, name: userInfo().username };
-  const requestId = crypto.randomUUID();
-  const caller = new Caller({ principal, via: "repl", requestId, ip: null, userAgent: null });
-  return { ...opts, meta: { caller } };
+  return { ...opts, meta: { caller: operatorCaller(accountName()) } };
 }

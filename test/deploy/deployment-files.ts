@@ -66,7 +66,7 @@ export function rendered(overlay: string): Tree[] | undefined {
 
 /** Service folders of the program: everything a process can be told to run; `node` runs in each without being told. */
 export const serviceFolders = readdirSync(join(root, "services"), { withFileTypes: true })
-  .filter((entry) => entry.isDirectory() && !["shared", "repl", "node"].includes(entry.name))
+  .filter((entry) => entry.isDirectory() && !["shared", "operators", "node"].includes(entry.name))
   .map(({ name }) => name)
   .sort();
 

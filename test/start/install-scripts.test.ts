@@ -65,7 +65,7 @@ async function clone(name: string, withOurSettings = true): Promise<string> {
     join(place, "package.json"),
     JSON.stringify({ name: own, version, type, scripts, ...packages }),
   );
-  for (const program of ["start", "migrate", "rewrap", "backup", "restore", "psql", "repl"])
+  for (const program of ["start", "migrate", "rewrap", "cli", "restore", "psql", "repl"])
     await writeFile(join(place, `services/${program}.ts`), said);
   await writeFile(join(place, "test/bench/run.ts"), said);
   await cp(join(root, "install"), join(place, "install"), { recursive: true });
@@ -94,7 +94,8 @@ describe("npm", () => {
     ["run migrate", ""],
     ["run rewrap", ""],
     ["run psql", ""],
-    ["run backup", ""],
+    ["run backup", "backup"],
+    ["run cli", ""],
     ["run restore", ""],
     ["run bench", ""],
     ["test", ""],

@@ -1,6 +1,7 @@
 /** Settings of where and how a process runs: addresses, bus, log. */
 import { hostname } from "node:os";
 import { logLevels } from "../log-levels.ts";
+import { operatorNameForm } from "../operator.ts";
 import { isProduction, optional, saysProduction, setting } from "./entry.ts";
 import * as read from "./readers.ts";
 
@@ -82,6 +83,12 @@ export const runtimeSettings = {
     "How full the disk under `DATA_DIR` may be before superadmins are told",
   ),
   namespace: setting("NAMESPACE", name, "records", "Separates several installations on one bus"),
+  actAs: optional(
+    "ACT_AS",
+    read.plainText(operatorNameForm, "1 to 64 letters, digits, dots, dashes, underscores or @"),
+    "Name under which `npm run cli` and `npm run repl` act and are audited; `--as` goes before it",
+    "name of the account",
+  ),
   nodeId: setting(
     "NODE_ID",
     name,

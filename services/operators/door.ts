@@ -1,4 +1,4 @@
-// The door by which the REPL joins a running process: a socket in DATA_DIR that its owner alone may open, on which the process
+// The door by which the REPL and the command line join a running process: a socket in DATA_DIR that its owner alone may open, on which the process
 // speaks Moleculer's own protocol, a packet a line. Who comes in acts as an operator, with the name of the account, and calls
 // whatever the process can call: with a bus the whole cluster.
 import { randomBytes } from "node:crypto";
@@ -6,9 +6,10 @@ import { chmod, rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import type { ServiceBroker } from "moleculer";
-import { Caller } from "../shared/caller.ts";
+import type { Caller } from "../shared/caller.ts";
 import { makeFolder } from "../shared/embedded/make-folder.ts";
 import { exposedFacts } from "../shared/errors.ts";
+import { operatorCaller } from "../shared/operator.ts";
 import type { Runtime } from "../shared/runtime.ts";
 import { eachLine, type Packet, packetLine } from "./packet-lines.ts";
 
@@ -76,9 +77,12 @@ async function answer(broker: ServiceBroker, socket: Socket, { cmd, payload }: P
   }
 }
 
+/** Moleculer's own words on a call that reached nobody, or was not answered. */
+const isOfTheBus = (error: unknown) => error instanceof Error && /^(?:Service|Request)/.test(error.name);
+
 /** What everybody is told; anything else is in the log of the node where it happened. */
 function told(error: unknown): object {
-  if (exposedFacts(error) === undefined && !(error instanceof Error && error.name.startsWith("Service")))
+  if (exposedFacts(error) === undefined && !isOfTheBus(error))
     return {
       name: "MoleculerError",
       message: "That went wrong; the log has the reason",
@@ -89,17 +93,10 @@ function told(error: unknown): object {
   return { name, message, code, type, data };
 }
 
-/** The socket is for one account, so what it says of itself is as good as it is. */
+/** The socket is for one account, so what its other end says of itself is as good as it is. */
 function operatorOf(meta: unknown): Caller {
   const { operator } = (meta ?? {}) as { operator?: unknown };
-  const name = typeof operator === "string" && /^[\w.@-]{1,64}$/.test(operator) ? operator : "operator";
-  return new Caller({
-    principal: { kind: "operator", name },
-    via: "repl",
-    requestId: crypto.randomUUID(),
-    ip: null,
-    userAgent: null,
-  });
+  return operatorCaller(operator);
 }
 
 /** The nodes that this one knows, itself included, each with all that it offers. */

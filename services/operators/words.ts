@@ -4,6 +4,7 @@ export interface Typed {
   params: Record<string, unknown>;
   help: boolean;
   json: boolean;
+  yes: boolean;
 }
 
 /** Quotes hold words together; a backslash takes the next character as it is, but within '…'. */
@@ -36,12 +37,13 @@ export function readTyped(
   [action = "", ...words]: readonly string[],
   kinds: Readonly<Record<string, string>>,
 ): Typed {
-  const typed: Typed = { action, params: {}, help: false, json: false };
+  const typed: Typed = { action, params: {}, help: false, json: false, yes: false };
   for (let at = 0; at < words.length; at++) {
     const word = words[at] ?? "";
     if (!word.startsWith("--")) Object.assign(typed.params, JSON.parse(word));
     else if (word === "--help") typed.help = true;
     else if (word === "--json") typed.json = true;
+    else if (word === "--yes") typed.yes = true;
     else {
       const [name = "", ...rest] = word.slice(2).split("=");
       const next = words[at + 1];

@@ -1,19 +1,24 @@
-// How far long work is: a bar on a terminal, a line per step elsewhere.
+// How far long work is: a bar on a terminal; elsewhere a line for each step, and for each tenth of a long one.
 
 const width = 30;
+const tenth = 10;
 
 export function progressOn(stream: NodeJS.WriteStream): {
   readonly show: (step: string, percent: number) => void;
   end(): void;
 } {
   let last = "";
+  let tenths = 0;
   const isTerminal = stream.isTTY;
   return {
     show(step, percent) {
       const whole = Math.min(100, Math.floor(percent));
       if (!isTerminal) {
+        const reached = Math.floor(whole / tenth);
         if (step !== last) stream.write(`${step}\n`);
+        else if (reached > tenths) stream.write(`${step} ${reached * tenth} %\n`);
         last = step;
+        tenths = reached;
         return;
       }
       const filled = Math.round((width * whole) / 100);
@@ -24,6 +29,7 @@ export function progressOn(stream: NodeJS.WriteStream): {
     },
     end() {
       if (isTerminal && last !== "") stream.write("\n");
+      last = "";
     },
   };
 }

@@ -1,11 +1,12 @@
-// The REPL's own node: a Moleculer broker without services whose only link is the socket of a running process.
+// An operator's own node beside a process on this machine: a Moleculer broker without services whose only link is the socket
+// of that process.
 import { readdir, rm, stat } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
-import { userInfo } from "node:os";
 import { join } from "node:path";
-import { type Middleware, ServiceBroker, Transporters } from "moleculer";
+import { ServiceBroker, Transporters } from "moleculer";
 import { errorCode, StartError } from "../shared/embedded/start-error.ts";
 import { doorName } from "./door.ts";
+import type { Joined } from "./joined.ts";
 import { eachLine, packetLine } from "./packet-lines.ts";
 
 const callMsMax = 120_000;
@@ -42,12 +43,19 @@ class SocketTransporter extends Transporters.Base {
   }
 }
 
-/** @param onEnd told when the process has gone @throws StartError when none runs on the folder */
-export async function joinProcess(dataDir: string, onEnd: () => void): Promise<ServiceBroker> {
+/**
+ * @param operator told to the process, which takes its word: the socket is for one account
+ * @param onEnd told when the process has gone
+ * @throws StartError when none runs on the folder
+ */
+export async function joinProcess(
+  dataDir: string,
+  operator: string | undefined,
+  onEnd: () => void,
+): Promise<Joined> {
   const socket = await openSocket(dataDir);
-  socket.once("close", onEnd);
   const broker = new ServiceBroker({
-    nodeID: `repl-${process.pid}`,
+    nodeID: `operator-${process.pid}`,
     transporter: new SocketTransporter(socket),
     logger: false,
     validator: false,
@@ -56,18 +64,24 @@ export async function joinProcess(dataDir: string, onEnd: () => void): Promise<S
     requestTimeout: callMsMax,
     skipProcessEventRegistration: true,
     transit: { disableReconnect: true },
-    middlewares: [asOperator(userInfo().username)],
   });
   await broker.start();
-  return broker;
-}
-
-/** Who one is, the process says: whatever else a command would send stays here. */
-function asOperator(operator: string): Middleware {
-  // Moleculer declares this hook as if it answered a promise; it answers the wrapped function.
+  let isLeaving = false;
+  socket.once("close", () => {
+    // Leaving ends the connection too.
+    if (!isLeaving && broker.started) onEnd();
+  });
+  // A process that ended meanwhile has closed it already.
+  if (socket.destroyed) onEnd();
   return {
-    call: ((next: (...call: unknown[]) => unknown) => (name: unknown, params: unknown, options: object) =>
-      next(name, params, { ...options, meta: { operator } })) as unknown as NonNullable<Middleware["call"]>,
+    broker,
+    operator,
+    // Whatever else a command would send stays here.
+    meta: () => ({ operator }),
+    async leave() {
+      isLeaving = true;
+      await broker.stop();
+    },
   };
 }
 
