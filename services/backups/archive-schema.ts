@@ -9,7 +9,7 @@ export const firstSchema = "0017-backups";
 
 /**
  * SQL on the tables of the schema staging, $1 being the job; none where the archive's tables did not change.
- * Its rows are brought up to date by all that came after the version they are of, in order.
+ * Its rows are brought up to date by all that came after the version they are of, in order. There are as many afterwards.
  */
 export const schemaSteps: Readonly<Record<string, readonly string[]>> = {
   [firstSchema]: [],

@@ -186,7 +186,8 @@ export const restoreStatements: readonly RestoreStatement[] = [
 /** New rows must not be given the ids of rows that came back: after a disaster the sequences may be behind the archive. */
 export const sequenceText = ["users", "departments", "patients", "patient_records"]
   .map(
-    (table) => `select setval('${table}_id_seq', (select max(id) from ${staged(table as RestoredTable)}))
-      where (select max(id) from ${staged(table as RestoredTable)}) > (select last_value from ${table}_id_seq)`,
+    (table) => `select setval('${table}_id_seq', highest) from (
+      select max(id) as highest from ${staged(table as RestoredTable)}) archived
+      where highest > (select last_value from ${table}_id_seq)`,
   )
   .join("\nunion all\n");

@@ -1,5 +1,6 @@
-// The restore of one tenant. The whole archive is checked; the present is kept as a safety backup; the archive is laid out
-// beside the tables; the tenant is frozen; its rows are exchanged in one transaction, which also ends the job; the freeze ends.
+// The restore of one tenant. The whole archive is checked while it is laid out beside the tables, where nobody sees it; the
+// present is kept as a safety backup; the tenant is frozen; its rows are exchanged in one transaction, which also ends the job;
+// the freeze ends.
 // What fails, or dies, before that commit has changed nothing; after it nothing is left to do but to let the tenant in.
 import type { AuditChanges } from "../shared/audit-changes.ts";
 import type { Runtime } from "../shared/runtime.ts";
@@ -27,7 +28,7 @@ type EndWell = (
 ) => Promise<void>;
 
 /** Of the job's 100 percent, by what each step costs. */
-const shares = { checking: 15, safety: 45, staging: 75, swapping: 99 };
+const shares = { staging: 30, safety: 55, swapping: 99 };
 /** The same that writers' triggers take shared; see migrations/0017/freezes.ts. */
 const swapLock = 7_206_513;
 
@@ -52,26 +53,25 @@ export async function restoreTenant(
 ): Promise<undefined> {
   const { backupId, tenantId } = held.job;
   if (tenantId === null) throw new JobFailed("tenant_gone");
-  await held.say({ step: "checking the archive" });
+  await held.say({ step: "laying the archive out" });
   await assertStillWanted(held.job, (text, values) =>
     runtime.database.read("platform", { name: "backups.still_wanted", text, values }),
   );
   const { steps, ...archive } = await openArchive(parts, { backupId, tenantId }, held.signal);
   const restore = { runtime, parts, held, tenantId, archive };
-  // Every byte, before anything is changed.
-  await parts.moving.check(archive, held.told(0, shares.checking), held.signal);
-  const safetyBackupId = await keepThePresent(restore);
-  const unusableHash = await runtime.hasher.hash(crypto.randomUUID());
-  await held.say({ step: "laying the archive out", percent: shares.safety });
   try {
-    const place = { job: held.job.id, tenantId, steps };
-    const telling = held.told(shares.safety, shares.staging);
-    const laidOut = await parts.moving.layOut(archive, place, telling, held.signal);
+    const hashing = runtime.hasher.hash(crypto.randomUUID());
+    // Whoever fails first is the reason; the other is not waited for then.
+    hashing.catch(() => undefined);
+    // Every byte is compared with the manifest on the way, so all of them are before anything is changed.
+    const laidOut = await layOut(restore, steps);
+    const safetyBackupId = await keepThePresent(restore);
+    const unusableHash = await hashing;
     const freeze = new Freeze(runtime, tenantId, held.job.id);
     try {
-      await held.say({ step: "freezing the tenant", percent: shares.staging });
+      await held.say({ step: "freezing the tenant", percent: shares.safety });
       await freeze.begin();
-      await held.say({ step: "exchanging the rows", percent: shares.staging });
+      await held.say({ step: "exchanging the rows", percent: shares.safety });
       await swap(restore, { laidOut, safetyBackupId, unusableHash }, endWell);
     } finally {
       await freeze.end();
@@ -84,12 +84,17 @@ export async function restoreTenant(
   return undefined;
 }
 
+function layOut({ parts, held, tenantId, archive }: Restore, steps: readonly string[]): Promise<LaidOut> {
+  const place = { job: held.job.id, tenantId, steps };
+  return parts.moving.layOut(archive, place, held.told(0, shares.staging), held.signal);
+}
+
 /** @returns the id under which it is listed now */
 async function keepThePresent({ runtime, parts, held, tenantId }: Restore): Promise<string> {
   const { id, createdBy } = held.job;
   const safetyBackupId = await nameSafetyBackup(runtime.database, id, held.worker, newBackupId());
   const wanted = { backupId: safetyBackupId, type: "tenant", tenantId, reason: "safety", createdBy } as const;
-  const share = { from: shares.checking, to: shares.safety };
+  const share = { from: shares.staging, to: shares.safety };
   const manifest = await makeBackup(parts, held, wanted, share);
   await runtime.database.change("platform", system, (change) => listBackup(change, manifest));
   return safetyBackupId;
@@ -162,7 +167,7 @@ async function exchange(
     const wanted = [...values, unusableHash].slice(0, text.includes("$3") ? 3 : 2);
     const rows = await bulk.write(text, wanted);
     if (as !== undefined) counts[as] += rows;
-    const percent = shares.staging + ((shares.swapping - shares.staging) * at) / restoreStatements.length;
+    const percent = shares.safety + ((shares.swapping - shares.safety) * at) / restoreStatements.length;
     held.at({ step: `exchanging ${table}`, percent, rows: counts.add + counts.change + counts.remove });
   }
   return { added: counts.add, changed: counts.change, removed: counts.remove };

@@ -4,7 +4,7 @@ import type { KeyObject } from "node:crypto";
 import { type Bulk, quoted } from "../shared/database/bulk.ts";
 import type { Store } from "../shared/store/store.ts";
 import type { ArchivedTable, Manifest } from "./archive/manifest.ts";
-import { readArchive } from "./archive/read-archive.ts";
+import { readArchive, type TakenBytes } from "./archive/read-archive.ts";
 import { CopySink } from "./copy-sink.ts";
 import { assertFits } from "./archive-fits.ts";
 import { tablesOf } from "./table-decisions.ts";
@@ -14,7 +14,7 @@ export async function stage(
   bulk: Bulk,
   store: Store,
   { manifest, data }: { manifest: Manifest; data: KeyObject },
-  progress: (bytes: number) => void,
+  progress: TakenBytes,
   signal: AbortSignal,
 ): Promise<void> {
   await assertFits(bulk, manifest.contents);

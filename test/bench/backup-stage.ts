@@ -39,10 +39,10 @@ export async function openBackups(stage: Stage): Promise<BackupStage> {
   const tenant = async (subdomain: string, megabytes: number): Promise<Tenant> => {
     const clinic = await addLargeClinic(scene, subdomain, megabytes);
     const tokens = await tokensOf(stage, scene.url, servicePaths.login, subdomain);
-    return { clinic, tokens, caller: new BackupCaller(scene.url, tokens[0] ?? "", service.processId) };
+    return { clinic, tokens, caller: new BackupCaller(scene, tokens[0] ?? "") };
   };
   const small = await tenant("small", smallMb);
-  const superadmin = new BackupCaller(scene.url, await superadminAt(scene.url), service.processId);
+  const superadmin = new BackupCaller(scene, await superadminAt(scene.url));
   return { stage, scene, smallMb, largeMb, small, superadmin, grow: () => tenant("large", largeMb) };
 }
 

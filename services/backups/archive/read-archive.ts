@@ -27,9 +27,13 @@ export const nowhere: TableSink = {
   end: async () => {},
 };
 
+/** Told how many bytes of tables came. Waited for: so whoever is told says when to go on, too. */
+export interface TakenBytes {
+  (bytes: number): Promise<void> | void;
+}
+
 /**
  * @param manifest proved
- * @param progress told of the tables' bytes as they come
  * @throws ArchiveDamaged, or what the store or the sink throws
  */
 export async function readArchive(
@@ -37,7 +41,7 @@ export async function readArchive(
   manifest: Manifest,
   key: KeyObject,
   sink: TableSink,
-  progress: (bytes: number) => void,
+  progress: TakenBytes,
   signal: AbortSignal,
 ): Promise<void> {
   const { contents, file } = manifest;
@@ -87,14 +91,14 @@ function atMost(bytesMax: number, sum?: Hash): Transform {
 class TableReader {
   readonly #tables: readonly ArchivedTable[];
   readonly #sink: TableSink;
-  readonly #progress: (bytes: number) => void;
+  readonly #progress: TakenBytes;
   #at = -1;
   #nth = 0;
   #bytes = 0;
   #hash = createHash("sha256");
   #own: Buffer | undefined;
 
-  constructor(tables: readonly ArchivedTable[], sink: TableSink, progress: (bytes: number) => void) {
+  constructor(tables: readonly ArchivedTable[], sink: TableSink, progress: TakenBytes) {
     this.#tables = tables;
     this.#sink = sink;
     this.#progress = progress;
@@ -116,7 +120,7 @@ class TableReader {
       if (this.#bytes > expected.bytes) throw wrong();
       this.#hash.update(bytes);
       await this.#sink.part(bytes);
-      this.#progress(bytes.length);
+      await this.#progress(bytes.length);
     }
   }
 

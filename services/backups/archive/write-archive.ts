@@ -16,8 +16,9 @@ import { tarEnd, tarFile } from "./tar.ts";
 const partBytes = copyChunkBytes;
 const compressionLevel = 1;
 
+/** Waited for: so whoever is told says when to go on, too. */
 export interface Progress {
-  (done: { step: string; rows: number; bytes: number; table: number; tables: number }): void;
+  (done: { step: string; rows: number; bytes: number; table: number; tables: number }): Promise<void>;
 }
 
 export interface Written {
@@ -91,7 +92,7 @@ async function writeFiles(bulk: Bulk, contents: Contents, progress: Progress, to
       bytes += part.length;
       for (const piece of tarFile({ name: partName(name, nth), bytes: part }, at)) await write(to, piece);
       copy.giveBack(part);
-      progress({
+      await progress({
         step: name,
         rows: done.rows,
         bytes: done.bytes + bytes,
@@ -103,7 +104,7 @@ async function writeFiles(bulk: Bulk, contents: Contents, progress: Progress, to
     contents.tables.push(table);
     done.rows += table.rows;
     done.bytes += bytes;
-    progress({ step: name, ...done, table: place + 1, tables: names.length });
+    await progress({ step: name, ...done, table: place + 1, tables: names.length });
   }
   const own = { name: "manifest.json", bytes: Buffer.from(`${JSON.stringify(contents, null, 1)}\n`) };
   for (const piece of tarFile(own, at)) await write(to, piece);

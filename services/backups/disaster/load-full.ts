@@ -1,11 +1,12 @@
 // A full backup into a database that holds nothing: the tables of the archive's version, its rows, and the counters that
-// triggers keep, in one transaction; then everything is brought to this version.
+// triggers keep, in one transaction. Its end comes only when every byte of the archive was compared with the manifest: so it is
+// read once, and of a damaged one nothing stays.
 import { Bulk, quoted } from "../../shared/database/bulk.ts";
 import { advanceSequences, loadAside } from "../../shared/database/bulk-load.ts";
 import { StartError } from "../../shared/embedded/start-error.ts";
 import type { Store } from "../../shared/store/store.ts";
 import type { ArchivedTable } from "../archive/manifest.ts";
-import { readArchive, type TableSink } from "../archive/read-archive.ts";
+import { readArchive } from "../archive/read-archive.ts";
 import { CopySink } from "../copy-sink.ts";
 import { tablesOf } from "../table-decisions.ts";
 import type { FoundBackup } from "./find-backups.ts";
@@ -16,8 +17,9 @@ export interface Shown {
 
 const emptyText = `select exists (select from tenants) or exists (select from users) or exists (select from master_keys)
   or exists (select from audit_entries) as filled`;
-const checkingShare = 30;
-const loadingShare = 85;
+const loadingShare = 75;
+/** Of rows: from here on a table's indexes are built faster than they grow. */
+const largeBytesMin = 1024 * 1024;
 
 /** @param ownerUrl of a database that is migrated to the archive's version */
 export async function loadFull(
@@ -28,17 +30,13 @@ export async function loadFull(
   signal: AbortSignal,
 ): Promise<void> {
   const { manifest, data } = backup;
-  const tables = manifest.contents.tables.map(({ name }) => name);
-  const whole = manifest.contents.tables.reduce((sum, { bytes }) => sum + bytes, 1);
-  const meter = (step: string, from: number, to: number) => {
-    let read = 0;
-    return (bytes: number) => {
-      read += bytes;
-      show(step, from + ((to - from) * read) / whole);
-    };
+  const { tables } = manifest.contents;
+  const whole = tables.reduce((sum, { bytes }) => sum + bytes, 1);
+  let read = 0;
+  const meter = (bytes: number) => {
+    read += bytes;
+    show("checking the archive and restoring its rows", (loadingShare * read) / whole);
   };
-  const nowhere: TableSink = { begin: async () => {}, part: async () => {}, end: async () => {} };
-  await readArchive(store, manifest, data, nowhere, meter("checking the archive", 0, checkingShare), signal);
   const bulk = await Bulk.open(ownerUrl, signal);
   try {
     await bulk.beginChange({ as: "owner" });
@@ -50,18 +48,11 @@ export async function loadFull(
         throw new StartError(
           "The database is not empty: a full backup is restored into an empty one, so that nothing is lost.",
         );
-      await readArchive(
-        store,
-        manifest,
-        data,
-        sink,
-        meter("restoring the rows", checkingShare, loadingShare),
-        signal,
-      );
+      await readArchive(store, manifest, data, sink, meter, signal);
       await finishRows(bulk, backup);
     };
-    const counted = [...new Set([...tables, "user_counts"])];
-    await loadAside(bulk, counted, fill, (nth, all) =>
+    const filled = tables.map(({ name, bytes }) => ({ name, isLarge: bytes >= largeBytesMin }));
+    await loadAside(bulk, [...filled, { name: "user_counts", isLarge: false }], fill, (nth, all) =>
       show("building the indexes", loadingShare + ((99 - loadingShare) * nth) / all),
     );
     await advanceSequences(bulk);

@@ -18,7 +18,7 @@ export type Task = Exclude<keyof Moving, "close">;
 
 export type ToThread =
   /** `given`: all that the work takes before what it tells and its signal. */
-  { id: number; task: Task; given: unknown[] } | { id: number; abort: true };
+  { id: number; task: Task; given: unknown[] } | { id: number; abort: true } | { giveWay: boolean };
 
 export type FromThread =
   | { id: number; moved: Moved }

@@ -2,22 +2,25 @@
 import type { Contents } from "../archive/manifest.ts";
 import { formatVersion } from "../archive/manifest.ts";
 import type { OpenArchive } from "../archive/open-manifest.ts";
-import { nowhere, readArchive } from "../archive/read-archive.ts";
-import { writeArchive } from "../archive/write-archive.ts";
+import { nowhere, readArchive, type TakenBytes } from "../archive/read-archive.ts";
+import { type Progress, writeArchive } from "../archive/write-archive.ts";
 import { assertKeys } from "../assert-keys.ts";
-import { clearStaged, countStaged } from "../clear-staged.ts";
+import { clearStaged } from "../clear-staged.ts";
 import { compareStaged } from "../compare-staged.ts";
 import { JobFailed } from "../job-failed.ts";
 import { readPlan } from "../read-plan.ts";
+import { restoredTables } from "../restore-conditions.ts";
 import { stage } from "../stage.ts";
 import { Bulk } from "../../shared/database/bulk.ts";
 import type { Store } from "../../shared/store/store.ts";
-import type { Moving, Place, Taken, Tell } from "./moving.ts";
+import type { LaidOut, Moving, Place, Taken, Tell } from "./moving.ts";
+import { Pace } from "./pace.ts";
 
 /** Of a proof, laying out is more work than reading out again. */
 const stagingShare = 0.6;
 
-export function movingHere(store: Store, databaseUrl: string): Moving {
+/** @param pace told how hard to work */
+export function movingHere(store: Store, databaseUrl: string, pace = new Pace()): Moving {
   const within = async <T>(signal: AbortSignal, work: (bulk: Bulk) => Promise<T>): Promise<T> => {
     const bulk = await Bulk.open(databaseUrl, signal);
     try {
@@ -37,7 +40,7 @@ export function movingHere(store: Store, databaseUrl: string): Moving {
     await bulk.beginChange({ as: "restore", ...(tenantId === null ? {} : { tenantId }), job });
     // A try before this one may have left some.
     await clearStaged(bulk, job);
-    await stage(bulk, store, archive, counting(archive, tell), signal);
+    await stage(bulk, store, archive, counting(archive, tell, pace), signal);
   };
   const layForTenant = async (...given: Parameters<typeof lay>) => {
     const [bulk, , { job, tenantId, steps = [] }] = given;
@@ -48,15 +51,15 @@ export function movingHere(store: Store, databaseUrl: string): Moving {
     return tenantId;
   };
   return {
-    write: (taken, tell, signal) => within(signal, (bulk) => write(bulk, store, taken, tell, signal)),
+    write: (taken, tell, signal) =>
+      within(signal, (bulk) => write(bulk, store, taken, pacing(tell, pace), signal)),
     check: ({ manifest, data }, tell, signal) =>
-      readArchive(store, manifest, data, nowhere, counting({ manifest }, tell), signal),
+      readArchive(store, manifest, data, nowhere, counting({ manifest }, tell, pace), signal),
     layOut: (archive, place, tell, signal) =>
       within(signal, async (bulk) => {
         await layForTenant(bulk, archive, place, tell, signal);
-        const laidOut = await countStaged(bulk, place.job);
         await bulk.commit();
-        return laidOut;
+        return rowsOf(archive.manifest.contents);
       }),
     plan: (archive, place, tell, signal) =>
       within(signal, async (bulk) =>
@@ -79,28 +82,35 @@ export function movingHere(store: Store, databaseUrl: string): Moving {
   };
 }
 
-/** Bytes of tables as they come, as what is told. */
-function counting({ manifest }: Pick<OpenArchive, "manifest">, tell: Tell): (bytes: number) => void {
+/** By the manifest: what was laid out has been compared with it, and what brings rows up to date leaves as many. */
+const rowsOf = ({ tables }: Contents): LaidOut =>
+  Object.fromEntries(
+    restoredTables.map((name) => [name, tables.find((table) => table.name === name)?.rows ?? 0]),
+  );
+
+/** Bytes of tables as they come, as what is told; whoever brings them rests before the next. */
+function counting({ manifest }: Pick<OpenArchive, "manifest">, tell: Tell, pace: Pace): TakenBytes {
   const whole = manifest.contents.tables.reduce((sum, { bytes }) => sum + bytes, 1);
   let read = 0;
   return (bytes) => {
     read += bytes;
     tell({ share: read / whole, bytes: read });
+    return pace.rest();
   };
 }
 
-async function write(bulk: Bulk, store: Store, taken: Taken, tell: Tell, signal: AbortSignal) {
+const pacing =
+  (tell: Tell, pace: Pace): Progress =>
+  ({ step, rows, bytes, table, tables }) => {
+    tell({ share: table / tables, step, rows, bytes });
+    return pace.rest();
+  };
+
+async function write(bulk: Bulk, store: Store, taken: Taken, progress: Progress, signal: AbortSignal) {
   const { tenantId, key } = taken;
   await bulk.beginSnapshot(tenantId === null ? { as: "platform" } : { as: "tenant", tenantId });
   const facts = await factsOf(bulk, taken);
-  return writeArchive(
-    bulk,
-    store,
-    facts,
-    key,
-    ({ step, rows, bytes, table, tables }) => tell({ share: table / tables, step, rows, bytes }),
-    signal,
-  );
+  return writeArchive(bulk, store, facts, key, progress, signal);
 }
 
 async function factsOf(

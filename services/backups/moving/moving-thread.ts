@@ -7,12 +7,14 @@ import { pause } from "../../shared/pause.ts";
 import { JobFailed } from "../job-failed.ts";
 import { errorFrom, type FromThread, type Task, type ThreadSettings, type ToThread } from "./across.ts";
 import type { Moved, Moving, Tell } from "./moving.ts";
+import { Serving } from "./serving.ts";
 
 const idleMsMax = 60_000;
 /** What was told to end says so within this, or the thread is ended. */
 const endMsMax = 15_000;
 /** While the process stops. */
 const closeMsMax = 5_000;
+const lookEveryMs = 250;
 /** Jobs and plans are bounded themselves, to less. */
 const tasksMax = 16;
 const limits: ResourceLimits = {
@@ -34,6 +36,7 @@ export class MovingThread implements Moving {
   readonly #running = new Map<number, Running>();
   #worker: Worker | undefined;
   #idle: NodeJS.Timeout | undefined;
+  #looking: NodeJS.Timeout | undefined;
   #last = 0;
   #closed = false;
 
@@ -79,6 +82,7 @@ export class MovingThread implements Moving {
     const worker = (this.#worker ??= this.#start());
     clearTimeout(this.#idle);
     worker.ref();
+    this.#looking ??= this.#look();
     const id = ++this.#last;
     const ended = Promise.withResolvers<void>();
     let late: NodeJS.Timeout | undefined;
@@ -103,6 +107,14 @@ export class MovingThread implements Moving {
       ended.resolve();
       if (this.#running.size === 0) this.#rest(worker);
     }
+  }
+
+  /** While something runs: it gives way to whoever is served. */
+  #look(): NodeJS.Timeout {
+    const serving = new Serving();
+    return setInterval(() => {
+      if (this.#worker !== undefined) post(this.#worker, { giveWay: serving.isBusy() });
+    }, lookEveryMs).unref();
   }
 
   #start(): Worker {
@@ -141,6 +153,8 @@ export class MovingThread implements Moving {
   }
 
   #rest(worker: Worker): void {
+    clearInterval(this.#looking);
+    this.#looking = undefined;
     worker.unref();
     if (this.#worker !== worker) return;
     this.#idle = setTimeout(() => this.#end(worker), idleMsMax);

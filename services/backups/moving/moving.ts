@@ -43,7 +43,7 @@ export interface Moving {
   write(taken: Taken, tell: Tell, signal: AbortSignal): Promise<Written>;
   /** Every byte of an archive, compared with its manifest. */
   check(archive: OpenArchive, tell: Tell, signal: AbortSignal): Promise<void>;
-  /** The archive's rows in the schema staging, up to date; they stay. */
+  /** The archive's rows in the schema staging, up to date; they stay, and only if every byte of it is as its manifest says. */
   layOut(archive: OpenArchive, place: Place, tell: Tell, signal: AbortSignal): Promise<LaidOut>;
   /** What a restore would change. Nothing stays. */
   plan(archive: OpenArchive, place: Place, tell: Tell, signal: AbortSignal): Promise<PlannedTable[]>;

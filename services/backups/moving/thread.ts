@@ -10,6 +10,7 @@ import type { Store } from "../../shared/store/store.ts";
 import { type FromThread, factsOf, type ThreadSettings, type ToThread } from "./across.ts";
 import { movingHere } from "./here.ts";
 import type { Moved } from "./moving.ts";
+import { Pace } from "./pace.ts";
 
 const niceSteps = 5;
 /** What it tells is written every few seconds. */
@@ -26,12 +27,14 @@ if (process.platform === "linux") {
 
 // Given by who starts it: see moving-thread.ts.
 const { databaseUrl, store } = workerData as ThreadSettings;
-const moving = openStore().then((opened) => movingHere(opened, databaseUrl));
+const pace = new Pace();
+const moving = openStore().then((opened) => movingHere(opened, databaseUrl, pace));
 const running = new Map<number, AbortController>();
 const say = (message: FromThread) => parentPort?.postMessage(message);
 
 parentPort?.on("message", (message: ToThread) => {
-  if ("abort" in message) running.get(message.id)?.abort(new Error("it is not wanted any more"));
+  if ("giveWay" in message) pace.giveWay(message.giveWay);
+  else if ("abort" in message) running.get(message.id)?.abort(new Error("it is not wanted any more"));
   else void work(message);
 });
 

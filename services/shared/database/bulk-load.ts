@@ -7,21 +7,32 @@ interface Aside {
   create: string;
 }
 
+export interface Filled {
+  name: string;
+  /** Of its rows. What stands on a large table is worth being taken away and made anew; on a small one that costs more. */
+  isLarge: boolean;
+}
+
 /** @param tables that will be filled; @param fill with what else the transaction does before all is put back */
 export async function loadAside(
   bulk: Bulk,
-  tables: readonly string[],
+  tables: readonly Filled[],
   fill: () => Promise<void>,
   putBack: (nth: number, all: number) => void,
 ): Promise<void> {
-  const aside = await definitions(bulk);
+  const names = tables.map(({ name }) => name);
+  const small = tables.filter(({ isLarge }) => !isLarge).map(({ name }) => name);
+  const aside = await definitions(
+    bulk,
+    names.filter((name) => !small.includes(name)),
+  );
   const forced = await bulk.query<{ name: string }>(
     "select relname as name from pg_class where relforcerowsecurity and relnamespace = 'public'::regnamespace and relname = any($1)",
-    [tables],
+    [names],
   );
   for (const { name } of forced)
     await bulk.query(`alter table public.${quoted(name)} no force row level security`);
-  for (const table of tables) await bulk.query(`alter table public.${quoted(table)} disable trigger user`);
+  for (const table of small) await bulk.query(`alter table public.${quoted(table)} disable trigger user`);
   for (const { drop } of aside) await bulk.query(drop);
   await fill();
   await bulk.query("select set_config('maintenance_work_mem', '256MB', true)");
@@ -29,7 +40,7 @@ export async function loadAside(
     await bulk.query(create);
     putBack(nth + 1, aside.length);
   }
-  for (const table of tables) await bulk.query(`alter table public.${quoted(table)} enable trigger user`);
+  for (const table of small) await bulk.query(`alter table public.${quoted(table)} enable trigger user`);
   for (const { name } of forced)
     await bulk.query(`alter table public.${quoted(name)} force row level security`);
 }
@@ -47,25 +58,60 @@ export async function withoutForce(
     await bulk.query(`alter table public.${quoted(table)} force row level security`);
 }
 
-/** Foreign keys first, as they lean on the indexes. Primary keys and unique constraints stay. */
-async function definitions(bulk: Bulk): Promise<Aside[]> {
-  const foreignKeys = await bulk.query<{ name: string; owner: string; definition: string }>(
+const ofTables = `select t.oid from pg_class t where t.relnamespace = 'public'::regnamespace and t.relname = any($1::name[])`;
+
+/**
+ * In the order in which they can be dropped. Foreign keys go from all tables, as they refer to each other in circles; the rest
+ * from large ones only.
+ */
+async function definitions(bulk: Bulk, large: readonly string[]): Promise<Aside[]> {
+  const foreignKeys = await constraints(bulk, "contype = 'f' and conparentid = 0", []);
+  // Not those by which a view groups: it would have to go first.
+  const unique = await constraints(
+    bulk,
+    `contype in ('p', 'u') and conrelid in (${ofTables}) and not exists (select from pg_depend d
+       where d.refclassid = 'pg_constraint'::regclass and d.refobjid = c.oid and d.deptype = 'n')`,
+    [large],
+  );
+  return [...foreignKeys, ...(await triggers(bulk, large)), ...unique, ...(await indexes(bulk, large))];
+}
+
+async function constraints(bulk: Bulk, which: string, values: readonly unknown[]): Promise<Aside[]> {
+  const found = await bulk.query<{ name: string; owner: string; definition: string }>(
     `select quote_ident(conname) as name, conrelid::regclass::text as owner, pg_get_constraintdef(oid) as definition
-     from pg_constraint where contype = 'f' and connamespace = 'public'::regnamespace and conparentid = 0 order by oid`,
+     from pg_constraint c where connamespace = 'public'::regnamespace and ${which} order by oid`,
+    values,
   );
-  const indexes = await bulk.query<{ name: string; definition: string }>(
+  return found.map(({ name, owner, definition }) => ({
+    drop: `alter table ${owner} drop constraint ${name}`,
+    create: `alter table ${owner} add constraint ${name} ${definition}`,
+  }));
+}
+
+/**
+ * Disabled is not enough: for a table that merely has a trigger before each row COPY writes row by row, and for one that
+ * wants a statement's new rows it keeps a copy of them all.
+ */
+async function triggers(bulk: Bulk, large: readonly string[]): Promise<Aside[]> {
+  const found = await bulk.query<{ name: string; owner: string; definition: string }>(
+    `select quote_ident(tgname) as name, tgrelid::regclass::text as owner, pg_get_triggerdef(oid) as definition
+     from pg_trigger where not tgisinternal and tgenabled = 'O' and tgrelid in (${ofTables}) order by oid`,
+    [large],
+  );
+  return found.map(({ name, owner, definition }) => ({
+    drop: `drop trigger ${name} on ${owner}`,
+    create: definition,
+  }));
+}
+
+async function indexes(bulk: Bulk, large: readonly string[]): Promise<Aside[]> {
+  const found = await bulk.query<{ name: string; definition: string }>(
     `select i.indexrelid::regclass::text as name, pg_get_indexdef(i.indexrelid) as definition
-     from pg_index i join pg_class c on c.oid = i.indexrelid
-     where c.relnamespace = 'public'::regnamespace
-       and not exists (select from pg_constraint k where k.conindid = i.indexrelid) order by i.indexrelid`,
+     from pg_index i where i.indrelid in (${ofTables}) and not exists (select from pg_constraint k
+       where k.conindid = i.indexrelid) order by i.indexrelid`,
+    [large],
   );
-  return [
-    ...foreignKeys.map(({ name, owner, definition }) => ({
-      drop: `alter table ${owner} drop constraint ${name}`,
-      create: `alter table ${owner} add constraint ${name} ${definition}`,
-    })),
-    ...indexes.map(({ name, definition }) => ({ drop: `drop index ${name}`, create: definition })),
-  ];
+  return found.map(({ name, definition }) => ({ drop: `drop index ${name}`, create: definition }));
 }
 
 /** Of ids that were given after the backup and told outside, none is given again; and other archives may hold some. */

@@ -21,11 +21,11 @@ export type StepGate = Gate & Partial<Pick<RequestGate, "spoil">>;
 const escaped = (id: string) => id.replaceAll(/[^\w]/g, "");
 
 /** A request about one of the job's archives, whose name is known once the job has begun; until then all of them wait. */
-function atRequest(name: string, line: (job: Job) => string, nth = 1): Step {
+function atRequest(name: string, line: (job: Job) => string): Step {
   return {
     name,
     async hold(world, job) {
-      const gate = job.then((known) => holdRequest(world.proxy, new RegExp(line(known)), nth));
+      const gate = job.then((known) => holdRequest(world.proxy, new RegExp(line(known))));
       world.proxy.spoil(async (each) => (await gate).decide(each));
       return {
         reached: async () => (await gate).reached(),
@@ -83,12 +83,11 @@ export const backupSteps: readonly Step[] = [
 ];
 
 export const restoreSteps: readonly Step[] = [
-  atRequest("checking the archive", ({ backupId }) => `^GET .*${escaped(backupId)}/data`),
+  atRequest("laying the archive out", ({ backupId }) => `^GET .*${escaped(backupId)}/data`),
   atRequest("writing the safety backup", ({ safetyId }) => `^PUT .*${escaped(safetyId)}/data`),
   atRequest("reading it back", ({ safetyId }) => `^GET .*${escaped(safetyId)}/data`),
   atRequest("writing its manifest", ({ safetyId }) => `^PUT .*${escaped(safetyId)}/manifest`),
   atLock("listing it", "lock table backups in share mode"),
-  atRequest("laying the archive out", ({ backupId }) => `^GET .*${escaped(backupId)}/data`, 2),
   atLock("freezing the tenant", "lock table tenant_freezes in share mode"),
   door,
   atLock(

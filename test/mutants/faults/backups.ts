@@ -90,8 +90,10 @@ export const backupFaults: readonly PlantedFault[] = [
   {
     says: "a restore begins before the whole archive was checked",
     file: "services/backups/restore-tenant.ts",
-    text: "await parts.moving.check(archive, held.told(0, shares.checking), held.signal);",
-    replacement: "",
+    text: `const laidOut = await layOut(restore, steps);
+    const safetyBackupId = await keepThePresent(restore);`,
+    replacement: `const safetyBackupId = await keepThePresent(restore);
+    const laidOut = await layOut(restore, steps);`,
     tests: { "test/backups/hostile.test.ts": "one flipped bit ends the job before anything changes" },
   },
   {
