@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { chart, kubernetesVersions, runHelm } from "../../charts/rendered.ts";
 import { openSettings, schema, writtenManifests, writtenSchema } from "../../charts/written.ts";
 import { readConfig } from "../../services/shared/config.ts";
-import { defaultLogins } from "../../services/shared/database/logins.ts";
+import { defaultLogins, kindFor } from "../../services/shared/database/logins.ts";
 import { describeWithHelm } from "../support/describe-with-helm.ts";
 import { image, isSecret, isSetting, readYaml, root, serviceFolders, type Tree } from "./deployment-files.ts";
 import {
@@ -35,10 +35,11 @@ describe("the chart's table of services", () => {
     const grouped = Object.values<Tree>(table.groups).flatMap((group) => group.services);
     expect(grouped.sort()).toEqual(serviceFolders);
   });
-  it("knows each service's database login", () => {
-    for (const [name, { login }] of services) {
+  it("knows the group of each service, whose database login is one that there is", () => {
+    for (const [name, { group }] of services) {
       const found = defaultLogins.find(({ kind, services: of }) => kind !== "login" && of.includes(name));
-      expect([name, login]).toEqual([name, found?.kind]);
+      expect([name, group]).toEqual([name, found?.kind]);
+      if (group !== undefined) expect(table.groups[group].services).toEqual(found?.services);
     }
   });
   it("names settings that are secrets, of Secrets that the values name", () => {
@@ -146,6 +147,12 @@ describeWithHelm("the chart", () => {
         expect(rest["BOOT_SECRET"] !== undefined).toBe(runs("crypto"));
         expect(rest["ADMIN_PASSWORD"] !== undefined).toBe(runs("users"));
         expect(rest["S3_SECRET_KEY"] !== undefined).toBe(runs("backups"));
+        // One with rights beyond that is refused in production.
+        const needs = servicesOf(each).filter((service) => service !== "api-gateway");
+        const login = kindFor(config.databaseLogins, config.services);
+        expect(login?.services.toSorted()).toEqual(needs.length === 0 ? expect.anything() : needs);
+        if (login !== undefined && needs.length > 0)
+          expect(config.databasePasswords).toHaveProperty(login.kind);
         expect(rest["DATABASE_URL"]).toBeUndefined();
         expect(rest["DATABASE_APP_URL"] === undefined).toBe(servicesOf(each).join() === "api-gateway");
       }
@@ -234,7 +241,14 @@ describeWithHelm("the chart", () => {
     [/at '\/processes\/accounts\/services/, "processes.accounts.services={auth,tenant}"],
     [/at '\/database\/url'/, "database.url=postgresql://me:word@postgres/records"],
     [/the service crypto runs in no Deployment/, "processes.crypto.enabled=false"],
-    [/the service users runs in no Deployment/, "processes.accounts.services={auth,tenants}"],
+    [
+      /the service users runs in no Deployment/,
+      "processes.accounts.services={auth,tenants},processes.accounts.login=some",
+    ],
+    [
+      /accounts runs other services than the group accounts: its database login/,
+      "processes.accounts.services={auth,tenants}",
+    ],
     [/processes\.auth is none of this layout's \(accounts, backups/, "processes.auth.replicas=3"],
     [/store\.endpoint must be set: pods keep no backups/, "store.endpoint="],
     [/database\.url must be set/, "database.url="],

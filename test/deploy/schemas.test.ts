@@ -119,9 +119,9 @@ describe("the examples for operators", () => {
   it("fill each Secret that the chart cannot do without, with each key", () => {
     const [table] = readYaml("charts/records/files/services.yaml");
     const [{ secrets }] = readYaml("charts/records/values.yaml");
-    const needs = Object.values<Tree>(table.services).flatMap(({ login, secrets: keys = [] }) => [
+    const needs = Object.values<Tree>(table.services).flatMap(({ group, secrets: keys = [] }) => [
       ...keys.filter(({ optional }: Tree) => optional !== true),
-      ...(login === undefined ? [] : [{ name: `DATABASE_PASSWORD_${login.toUpperCase()}`, of: login }]),
+      ...(group === undefined ? [] : [{ name: `DATABASE_PASSWORD_${group.toUpperCase()}`, of: group }]),
     ]);
     needs.push(
       { name: "NATS_URL", of: "bus" },
