@@ -99,8 +99,9 @@ describeWithSchemas("the schemas of Kubernetes", () => {
         ];
         const objects: Tree[] = texts.flatMap(documentsOf).map((document) => document.toJS());
         expect(objects.length).toBeGreaterThan(15 * texts.length);
-        // The checker takes seconds to start: all at once.
-        expect(await strictly(version, texts.join("\n---\n"))).toBe("");
+        // The checker takes seconds to start, and for each object: all at once, and what several sets have alike once.
+        const different = new Set(texts.flatMap((text) => text.split(/^---$/m)));
+        expect(await strictly(version, [...different].join("\n---\n"))).toBe("");
         for (const object of objects.filter(isCustom)) expect(faultOf(object)).toBe("");
       });
     });
