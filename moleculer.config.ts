@@ -7,6 +7,7 @@ import { busParts } from "./services/shared/bus-parts.ts";
 import { BusSeal } from "./services/shared/bus-seal.ts";
 import { busStarts } from "./services/shared/bus-starts.ts";
 import { readConfig } from "./services/shared/config.ts";
+import { drainMs } from "./services/shared/drain.ts";
 import type { Config } from "./services/shared/settings/settings.ts";
 import { createLog } from "./services/shared/log.ts";
 import { levelsOf } from "./services/shared/log-levels.ts";
@@ -81,7 +82,7 @@ function brokerOptions(
     maxCallLevel: 20,
     // On the caller's side, for calls over the bus alone.
     retryPolicy: { enabled: true, retries: 3, delay: 50, maxDelay: 200, factor: 2, check: neverRan },
-    tracking: { enabled: true, shutdownTimeout: 10_000 },
+    tracking: { enabled: true, shutdownTimeout: drainMs(config) },
     heartbeatInterval: 2,
     heartbeatTimeout: 6,
     registry: {

@@ -22,6 +22,9 @@ export function writtenFiles(): Readonly<Record<string, string>> {
   return {
     "monitoring/dashboard.json": json,
     [`${component}/dashboard.json`]: json,
+    // The chart's own copies: Helm takes no file from outside a chart either.
+    "charts/records/files/dashboard.json": json,
+    "charts/records/files/rules.yaml": comment + stringify({ groups }, { lineWidth: 120 }),
     [`${component}/rules.yaml`]: comment + stringify(rule, { lineWidth: 120 }),
   };
 }

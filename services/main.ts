@@ -6,6 +6,7 @@ import { complain, fail } from "./fail.ts";
 import { loadServices } from "./load-services.ts";
 import { openDoor } from "./operators/door.ts";
 import { readConfig } from "./shared/config.ts";
+import { stopMsMax } from "./shared/drain.ts";
 import { StartError } from "./shared/embedded/start-error.ts";
 import { Stopping } from "./stopping.ts";
 
@@ -29,7 +30,11 @@ async function start(): Promise<void> {
     await closeDoor();
     await closeAll(broker, assembled);
   };
-  const stopping = new Stopping({ close, exit: (code) => process.exit(code) });
+  const stopping = new Stopping({
+    close,
+    exit: (code) => process.exit(code),
+    stopMsMax: stopMsMax(config),
+  });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => stopping.signal());
   // A closed terminal takes no more text; that is no reason to leave the database running.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});

@@ -1,12 +1,15 @@
 // What a fresh installation needs: the platform and its first superadmin; in demo mode a tenant to look around in.
 // Idempotent, and done by the same actions as everything else, so it is audited too.
 import { randomBytes } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import type { ServiceBroker } from "moleculer";
 import { callAs } from "./shared/bus.ts";
 import { Caller } from "./shared/caller.ts";
 import { platform } from "./shared/database/scope.ts";
 import type { Role } from "./shared/roles.ts";
 import type { DemoPasswords } from "./shared/demo-passwords.ts";
+import { StartError } from "./shared/embedded/start-error.ts";
+import { isLostDatabase } from "./shared/failures.ts";
 import type { Runtime } from "./shared/runtime.ts";
 
 export interface SignIn {
@@ -50,12 +53,25 @@ const demoPeople: readonly {
   },
 ];
 
-/** @returns the sign-ins to print; none where another process seeds */
+/** What the first data are made with, beside `users`. */
+const helping = ["auth", "tenants"];
+const waitMsMax = 60_000;
+
+/**
+ * The process with `users` seeds; the others that it needs may be processes of their own.
+ * @returns the sign-ins to print; none where another process seeds
+ */
 export async function seed(broker: ServiceBroker, runtime: Runtime): Promise<SignIn[]> {
-  const local = ["tenants", "users", "auth"].every((name) =>
-    broker.services.some((service) => service.name === name),
-  );
-  if (!local) return [];
+  const isHere = (name: string) => broker.services.some((service) => service.name === name);
+  const elsewhere = helping.filter((name) => !isHere(name));
+  // Without a bus nobody else can come.
+  if (!isHere("users") || (elsewhere.length > 0 && runtime.config.natsUrls === undefined)) return [];
+  await seen(broker, elsewhere);
+  // Idempotent, so what failed because another process was not there for a moment is done once more.
+  return elsewhere.length === 0 ? once(broker, runtime) : patiently(() => once(broker, runtime));
+}
+
+function once(broker: ServiceBroker, runtime: Runtime): Promise<SignIn[]> {
   return runtime.database.change(platform, Caller.system("start"), async (change) => {
     // The first data are made by other transactions, passwords hashed among them; this one only holds the lock.
     await change.execute("select set_config('idle_in_transaction_session_timeout', '120s', true)");
@@ -63,6 +79,38 @@ export async function seed(broker: ServiceBroker, runtime: Runtime): Promise<Sig
     await change.execute("select pg_advisory_xact_lock(hashtext('start.seed'))");
     return seedAll(broker, runtime);
   });
+}
+
+/** @throws StartError when they do not come: whoever keeps the processes running starts this one again */
+async function seen(broker: ServiceBroker, services: string[]): Promise<void> {
+  if (services.length === 0) return;
+  try {
+    await broker.waitForServices(services, waitMsMax, 200);
+  } catch {
+    throw new StartError(
+      `The first data are made with ${services.join(" and ")}: no process with them was seen on the bus within a minute.`,
+    );
+  }
+}
+
+const passing = new Set([
+  "Unavailable",
+  "ServiceNotAvailableError",
+  "ServiceNotFoundError",
+  "RequestTimeoutError",
+]);
+
+async function patiently<T>(work: () => Promise<T>): Promise<T> {
+  for (const until = performance.now() + waitMsMax; ; ) {
+    try {
+      return await work();
+    } catch (error) {
+      const { name } = error as Partial<Error>;
+      const passes = passing.has(String(name)) || isLostDatabase(error);
+      if (!passes || performance.now() > until) throw error;
+      await setTimeout(500);
+    }
+  }
 }
 
 async function seedAll(broker: ServiceBroker, runtime: Runtime): Promise<SignIn[]> {

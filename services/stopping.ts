@@ -1,12 +1,13 @@
-// How a process ends: in order, within half a minute. A terminal's Ctrl-C reaches the whole group, and npm passes its own on
+// How a process ends: in order, within a bound. A terminal's Ctrl-C reaches the whole group, and npm passes its own on
 // once more, so that two signals come within a millisecond: a second one says "at once" only when a second has passed.
-const stopMsMax = 30_000;
 const impatientAfterMs = 1_000;
 
 export interface Ending {
   /** Ends everything in order. */
   close(): Promise<void>;
   exit(code: number): void;
+  /** Longest that may take (shared/drain.ts). */
+  stopMsMax: number;
   now?(): number;
 }
 
@@ -36,7 +37,7 @@ export class Stopping {
 
   #begin(code: number): void {
     this.#since = this.#now();
-    setTimeout(() => this.#ending.exit(1), stopMsMax).unref();
+    setTimeout(() => this.#ending.exit(1), this.#ending.stopMsMax).unref();
     void this.#ending.close().finally(() => this.#ending.exit(code));
   }
 

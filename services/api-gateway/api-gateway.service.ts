@@ -15,6 +15,7 @@ import { clientAddressOf, proxiesIn } from "./client-address.ts";
 import type { Connections } from "./connections.ts";
 import { corsFor } from "./cors.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
+import { drainMs } from "../shared/drain.ts";
 import { assertMayListen, closeServer, createHttpServer, listen } from "./http-server.ts";
 import { Load } from "./load.ts";
 import { prepareRequest } from "./prepare-request.ts";
@@ -160,7 +161,7 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
   },
   methods: {
     close(this: Gateway) {
-      return (this.closing ??= closeServer(this.server));
+      return (this.closing ??= closeServer(this.server, drainMs(this.runtime.config)));
     },
     sendResponse(this: Gateway, request: GatewayRequest, response: ServerResponse, result: unknown) {
       if (request.endpoint?.contract.download !== true)

@@ -24,7 +24,6 @@ const limits = {
 };
 export const connectionsMax = 10_000;
 const stalledEveryMs = 5_000;
-const drainMsMax = 10_000;
 const idleEveryMs = 50;
 
 export interface HttpServer {
@@ -98,7 +97,7 @@ function listenError(error: Error, port: number, host: string): Error {
 }
 
 /** Takes no new connection, lets requests under way finish, then closes what is left. */
-export function closeServer(server: Server): Promise<void> {
+export function closeServer(server: Server, drainMsMax: number): Promise<void> {
   return new Promise((resolve) => {
     const late = setTimeout(() => server.closeAllConnections(), drainMsMax);
     // Else a client that is busy on its connection would go on until it is cut off.

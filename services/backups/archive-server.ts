@@ -3,6 +3,7 @@
 // as it is stored, encrypted, so whoever listens on the way learns its length and nothing else.
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
 import { pipeline } from "node:stream/promises";
 import { Unavailable } from "../shared/errors.ts";
@@ -105,13 +106,13 @@ export class ArchiveServer {
 
   #host(): string {
     const { backupStreamHost, natsUrls } = this.#runtime.config;
-    if (backupStreamHost !== undefined) return backupStreamHost;
+    if (backupStreamHost !== undefined) return inUrl(backupStreamHost);
     if (natsUrls === undefined) return "127.0.0.1";
     const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
     const outer = addresses.filter(({ internal }) => !internal);
     const own = outer.find(({ family }) => family === "IPv4") ?? outer.find(({ scopeid }) => !scopeid);
     if (own === undefined) return "127.0.0.1";
-    return own.family === "IPv6" ? `[${own.address}]` : own.address;
+    return inUrl(own.address);
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -139,3 +140,6 @@ export class ArchiveServer {
     }
   }
 }
+
+/** An address of IPv6 stands in brackets there, also the one that a pod has. */
+const inUrl = (host: string): string => (isIPv6(host) ? `[${host}]` : host);

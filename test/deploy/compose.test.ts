@@ -83,7 +83,7 @@ describe.each(ours)("our own service %s", (_name, service: Tree) => {
   it("has a read-only root with a /tmp, no capability, a bound on memory, and time to stop", () => {
     expect(service).toMatchObject({ read_only: true, tmpfs: ["/tmp"], cap_drop: ["ALL"] });
     expect(service.mem_limit).toMatch(/^\d+m$/);
-    expect(seconds(service.stop_grace_period)).toBeGreaterThan(stopSecondsMax);
+    expect(seconds(service.stop_grace_period)).toBeGreaterThan(stopSecondsMax(service.environment));
   });
 });
 

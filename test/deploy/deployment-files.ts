@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { describeSettings } from "../../services/shared/config.ts";
+import { stopMsMax } from "../../services/shared/drain.ts";
 
 export const root = resolve(import.meta.dirname, "../..");
 
@@ -82,13 +83,10 @@ export const image = `records-service:${JSON.parse(readFileSync(join(root, "pack
 /** One name, and a tag with a whole version: neither `latest` nor a line that moves. */
 export const pinned = /^[a-z0-9][\w./-]*:v?\d+\.\d+(?:\.\d+)?(?:-[a-z][\w.-]*)?$/;
 
-/** Longest a process takes to stop: after that it ends itself (services/stopping.ts). */
-export const stopSecondsMax =
-  Number(
-    /stopMsMax = ([\d_]+)/
-      .exec(readFileSync(join(root, "services/stopping.ts"), "utf8"))?.[1]
-      ?.replaceAll("_", ""),
-  ) / 1000;
+/** Longest a process with these settings takes to stop: after that it ends itself. */
+export function stopSecondsMax(settings: Readonly<Record<string, string>>): number {
+  return stopMsMax({ requestTimeoutMs: Number(settings["REQUEST_TIMEOUT_MS"] ?? 10_000) }) / 1000;
+}
 
 /** Compose's `${NAME:?message}`, `${NAME:-default}` and `${NAME}`, as Compose fills them in. */
 export function interpolate(text: string, values: Record<string, string>): string {

@@ -237,7 +237,7 @@ describe.each(stages.map((stage) => [stage.name, stage] as const))("%s", (_name,
     });
     it("has time to stop; the gateway takes requests a little longer than it is announced", () => {
       const waits = container.lifecycle?.preStop.sleep.seconds ?? 0;
-      expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(stopSecondsMax + waits);
+      expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(stopSecondsMax(settings) + waits);
       expect(waits > 0).toBe(labelOf(workload) === "gateway");
     });
     it("is known on the bus by its pod's name", () => {
@@ -344,12 +344,12 @@ describe.each(stages.map((stage) => [stage.name, stage] as const))("%s", (_name,
       expect(seeding.map(foldersOf)).toEqual([expect.arrayContaining(["auth", "tenants", "users"])]);
       expect(containerOf(seeding[0]).env.map(({ name }: Tree) => name)).toContain("ADMIN_PASSWORD");
     });
+    const usersOf = (label: string) =>
+      ours.filter(({ spec }) => spec.template.metadata.labels[label] === "true").map(labelOf);
     it("denies all traffic but the openings, and only to those who use them", () => {
       const policies = kinds(objects, "NetworkPolicy");
       const deny = policies.find(({ metadata }) => metadata.name === "deny-all");
       expect(deny.spec).toEqual({ podSelector: {}, policyTypes: ["Ingress", "Egress"] });
-      const usersOf = (label: string) =>
-        ours.filter(({ spec }) => spec.template.metadata.labels[label] === "true").map(labelOf);
       expect(usersOf("uses-bus").sort()).toEqual([
         "accounts",
         "backups",
@@ -377,7 +377,10 @@ describe.each(stages.map((stage) => [stage.name, stage] as const))("%s", (_name,
         ["internet", "uses-internet", [443, 1024]],
       ] as const) {
         const { spec } = policies.find(({ metadata }) => metadata.name === policy);
-        expect(spec.podSelector.matchLabels).toEqual({ [label]: "true" });
+        expect(spec.podSelector.matchLabels).toEqual({
+          "app.kubernetes.io/name": "records",
+          [label]: "true",
+        });
         expect(spec.policyTypes).toEqual(["Egress"]);
         expect(spec.egress).toHaveLength(1);
         expect(spec.egress[0].to.length).toBeGreaterThan(0);
@@ -386,9 +389,10 @@ describe.each(stages.map((stage) => [stage.name, stage] as const))("%s", (_name,
       const entrances = policies.filter(
         ({ spec }) => spec.ingress !== undefined && spec.ingress[0].from === undefined,
       );
-      expect(
-        entrances.map(({ spec }) => spec.podSelector.matchLabels["app.kubernetes.io/component"]),
-      ).toEqual(["gateway"]);
+      expect(entrances.flatMap(({ spec }) => Object.keys(spec.podSelector.matchLabels))).toEqual([
+        "app.kubernetes.io/name",
+        "serves-clients",
+      ]);
     });
     it("gives the store to the backups alone", () => {
       const holders = ours.filter((each) =>
@@ -412,21 +416,26 @@ describe.each(stages.map((stage) => [stage.name, stage] as const))("%s", (_name,
       const specOf = (wanted: string) => policies.find(({ metadata }) => metadata.name === wanted).spec;
       const backups = deployments.find((each) => labelOf(each) === "backups");
       const port = containerOf(backups).ports.find(({ name }: Tree) => name === "stream").containerPort;
-      const labelsOf = (component: string) => ({
-        matchLabels: { "app.kubernetes.io/name": "records", "app.kubernetes.io/component": component },
+      const labelled = (label: string) => ({
+        matchLabels: { "app.kubernetes.io/name": "records", [label]: "true" },
       });
+      expect(usersOf("serves-clients")).toEqual(["gateway"]);
+      expect(usersOf("serves-archives")).toEqual(["backups"]);
       expect(containerOf(backups).env).toContainEqual({ name: "BACKUP_STREAM_PORT", value: String(port) });
       expect(specOf("archives")).toEqual({
-        podSelector: labelsOf("backups"),
+        podSelector: labelled("serves-archives"),
         policyTypes: ["Ingress"],
         ingress: [
-          { from: [{ podSelector: labelsOf("gateway") }], ports: [{ protocol: "TCP", port: "stream" }] },
+          {
+            from: [{ podSelector: labelled("serves-clients") }],
+            ports: [{ protocol: "TCP", port: "stream" }],
+          },
         ],
       });
       expect(specOf("downloads")).toEqual({
-        podSelector: labelsOf("gateway"),
+        podSelector: labelled("serves-clients"),
         policyTypes: ["Egress"],
-        egress: [{ to: [{ podSelector: labelsOf("backups") }], ports: [{ protocol: "TCP", port }] }],
+        egress: [{ to: [{ podSelector: labelled("serves-archives") }], ports: [{ protocol: "TCP", port }] }],
       });
     });
     it("admits only pods that keep to the restricted standard", () => {

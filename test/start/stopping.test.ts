@@ -9,6 +9,7 @@ function scene() {
   let closings = 0;
   const stopping = new Stopping({
     now: () => now,
+    stopMsMax: 30_000,
     exit: (code) => void exits.push(code),
     close: () => {
       closings++;

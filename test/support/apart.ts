@@ -18,10 +18,6 @@ export async function startApart(
   settings: Record<string, string>,
 ): Promise<RunningProcess> {
   const nats = await startNats();
-  // Who has auth, tenants and users makes the first data.
-  const seeding = runProcess(settings);
-  await seeding.printed(/Records service is ready/);
-  await seeding.stop();
   const { DATABASE_URL: _owners, PORT: _port, HOST: _host, ...rest } = settings;
   const gateway = runProcess({ ...settings, NATS_URL: nats.url, SERVICES: "api-gateway" });
   const url = await addressOf(gateway);

@@ -22,7 +22,7 @@ export const webhooks: ServiceRights = {
   },
   platform: {
     ...deliveryWorker,
-    events: "select (id, tenant_id, kind, payload, created_at), delete",
+    events: `${deliveryWorker["events"]}, delete`,
     delivery_targets: "select, update, delete",
     deliveries: "select, insert, update, delete",
     delivery_attempts: `${deliveryWorker["delivery_attempts"]}, select, delete`,
