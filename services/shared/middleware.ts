@@ -158,7 +158,7 @@ function assertOfTheStart(ctx: Context, action: RecordsAction): void {
 }
 
 /** Nothing of it has been done yet, and another process may still reach the database. How this one is, it says itself. */
-const isForAnother = ({ nodeID, broker }: Context, { name = "" }: RecordsAction): boolean =>
+const isForAnother = ({ nodeID, broker }: Context, { name }: RecordsAction): boolean =>
   nodeID !== broker.nodeID && !name.startsWith("health.");
 
 /** The caller's node asks another one (moleculer.config.ts); in the end it is 503. */

@@ -138,7 +138,7 @@ export class Runtime {
     await assertLogin(connected.database, config, (excess) => this.log.warn(excess));
     watchSlowStatements(config.slowQueryMs, levelsOf(this.log).child("database"));
     this.#database = connected.database;
-    this.#isDatabaseSilent = connected.isSilent;
+    this.#isDatabaseSilent = () => connected.isSilent();
     this.#connectedTo = url;
     this.#closing.push(() => this.hasher.close());
   }

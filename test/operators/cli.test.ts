@@ -197,7 +197,7 @@ describe("what changes", () => {
   });
 
   it("fixes: seeded, confirmed, deleted", async () => {
-    service.provokes("user_counts_differ");
+    await service.provokes("user_counts_differ");
     expect((await answered("fixes seed")).total).toBeGreaterThan(20);
     const looked = await answered("look");
     expect(looked.looked).toBeGreaterThan(20);
