@@ -9,6 +9,7 @@ import { compileParams } from "../../services/shared/params/compile.ts";
 import { resultFaults } from "../../services/shared/params/result-faults.ts";
 import { object } from "../../services/shared/params/results.ts";
 import { eventKinds } from "../../services/shared/event-kinds.ts";
+import { findFaultsContract } from "../../services/shared/healing/port.ts";
 import { contractOf, contracts, type Route, routes } from "../../services/api-gateway/routes.ts";
 import { version } from "../../services/shared/version.ts";
 
@@ -232,8 +233,8 @@ describe("the codes of", () => {
       ),
     );
     // What operators alone may call has no route.
-    for (const { refuses = {} } of Object.values(contracts) as ActionContract[])
-      for (const code of Object.values(refuses).flat()) stated.add(code);
+    const inner: ActionContract[] = [...Object.values(contracts), findFaultsContract];
+    for (const { refuses = {} } of inner) for (const code of Object.values(refuses).flat()) stated.add(code);
     const folder = new URL("../../services", import.meta.url).pathname;
     const thrown = readdirSync(folder, { recursive: true, encoding: "utf8" })
       .filter((file) => file.endsWith(".ts"))

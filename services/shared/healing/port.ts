@@ -77,6 +77,7 @@ const target = text({ max: targetCharsMax });
 export const findFaultsContract = {
   summary: "What is at fault of one kind, as far as one look goes.",
   audits: "fix.look",
+  refuses: { 503: ["detector_busy", "detector_late"] },
   access: onlyServices("self-healing"),
   body: { code, target: optional(target), cursor: optional(text({ max: 200 })) },
   result: lookedShape,
