@@ -2,10 +2,11 @@
 // two is killed (SIGKILL) or stands still (SIGSTOP). `npm run test:cluster` does it to every kind and prints the table;
 // `npm test` does the first two.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Cluster, type Gateway, signInAt, startCluster } from "../support/cluster.ts";
+import { type Cluster, type Gateway, startCluster } from "../support/cluster.ts";
 import { describeWithNats } from "../support/describe-with-nats.ts";
-import { eventually, type RunningProcess } from "../support/service.ts";
-import { SteadyLoad, type Stretch } from "../support/steady-load.ts";
+import { MarkdownRows } from "../support/markdown-rows.ts";
+import type { RunningProcess } from "../support/service.ts";
+import { forgetCounts, loadScene, SteadyLoad, type Stretch } from "../support/steady-load.ts";
 
 const kinds = {
   accounts: "auth,tenants,users",
@@ -36,11 +37,9 @@ const waitMsMax = isAll ? 2_000 : 5_000;
 
 let cluster: Cluster;
 let gateway: Gateway;
-let token = "";
-let patientId = 0;
-let departmentIds: number[] = [];
+let scene: Awaited<ReturnType<typeof loadScene>>;
 const running = new Map<Kind | "gateway", RunningProcess>();
-let isHeaded = false;
+const rows = new MarkdownRows();
 
 /** The one of the two that faults happen to; the other one is never touched. */
 async function startVictim(kind: Kind | "gateway"): Promise<void> {
@@ -51,29 +50,10 @@ async function startVictim(kind: Kind | "gateway"): Promise<void> {
   running.set(kind, victim);
 }
 
-async function warm(load: SteadyLoad): Promise<void> {
-  await eventually(async () => {
-    const from = performance.now();
-    return (await load.stretch(from, from + 1_000)).failed === 0;
-  });
-}
-
-/** Everything that was ever noted about the patient. */
-async function notes(): Promise<string[]> {
-  const found: string[] = [];
-  for (let page = 1; ; page++) {
-    const { body } = await gateway.call("GET", `/api/patients/${patientId}/records?limit=100&page=${page}`, {
-      token,
-    });
-    found.push(...body.items.map((item: { body: string }) => item.body));
-    if (body.items.length < 100) return found;
-  }
-}
-
 function remember(fault: string, stretch: Stretch, after: Stretch): void {
   const share = `${((100 * stretch.failed) / stretch.sent).toFixed(2)} %`;
   const right = after.failed === 0 ? "yes" : `${after.failed} of ${after.sent} failed`;
-  tell({
+  rows.add({
     fault,
     sent: stretch.sent,
     failed: stretch.failed,
@@ -105,16 +85,7 @@ describeWithNats("a crash under load", () => {
     ]);
     gateway = await cluster.startGateway();
     if (isAll) await startVictim("gateway");
-    token = await signInAt(gateway, "admin");
-    await cluster.database.owner.query("update users set can_see_all_patients = true where role = 'admin'");
-    const created = await eventually(async () => {
-      const body = { record_number: "R-4711", full_name: "Some Body" };
-      const answer = await gateway.call("POST", "/api/patients", { token, body });
-      return answer.status === 201 ? answer.body : undefined;
-    });
-    patientId = created.id;
-    const departments = await gateway.call("GET", "/api/admin/departments", { token });
-    departmentIds = departments.body.items.map(({ id }: { id: number }) => id);
+    scene = await loadScene((...asked) => gateway.call(...asked), cluster.database);
   });
   afterAll(async () => {
     for (const { child } of running.values()) child.kill("SIGCONT");
@@ -123,9 +94,10 @@ describeWithNats("a crash under load", () => {
 
   describe.each(faults)("%s of one of two %s processes", (signal, kind) => {
     it("costs next to nothing, and loses or doubles no write", async () => {
-      const load = new SteadyLoad({ url: gateway.url, token, perSecond, patientId, departmentIds });
+      await forgetCounts(cluster.database);
+      const load = new SteadyLoad({ url: gateway.url, perSecond, ...scene });
       try {
-        await warm(load);
+        await load.warm();
         const victim = running.get(kind);
         const faultAt = performance.now();
         victim?.child.kill(signal);
@@ -143,23 +115,12 @@ describeWithNats("a crash under load", () => {
         if (signal === "SIGSTOP") running.get(kind)?.child.kill("SIGCONT");
         else await startVictim(kind);
         try {
-          await warm(load);
+          await load.warm();
         } finally {
           await load.stop();
         }
       }
-      const kept = await notes();
-      const missing = load.acknowledged.filter((note) => !kept.includes(note));
-      expect({ missing, doubled: kept.length - new Set(kept).size }).toEqual({ missing: [], doubled: 0 });
+      expect(await load.judgeNotes()).toEqual({ missing: [], doubled: 0 });
     });
   });
 });
-
-/** A row of a Markdown table, as soon as it is known: all of them take some minutes. */
-function tell(row: Record<string, string | number>): void {
-  const line = (cells: (string | number)[]) => `| ${cells.join(" | ")} |\n`;
-  const names = Object.keys(row);
-  if (!isHeaded) process.stdout.write(`\n${line(names)}${line(names.map(() => "---"))}`);
-  isHeaded = true;
-  process.stdout.write(line(Object.values(row)));
-}

@@ -1,7 +1,8 @@
 // Requests at a steady rate, whatever becomes of the earlier ones: half of them read, half write, and every answer is
 // looked at. Says how many failed and how long the longest waited, of those that were begun in a stretch of time.
 import { randomBytes } from "node:crypto";
-import { type Answer, callApi, type CallOptions, eventually } from "./service.ts";
+import { signInAt } from "./cluster.ts";
+import { type Answer, callApi, type CallOptions, eventually, type TestDatabase } from "./service.ts";
 
 export interface Stretch {
   sent: number;
@@ -30,6 +31,30 @@ export interface LoadOptions {
   perSecond: number;
   patientId: number;
   departmentIds: readonly number[];
+}
+
+type Call = (method: string, path: string, options?: CallOptions) => Promise<Answer>;
+
+/** What a load needs to be there: an administrator's token, a patient of whom it takes notes, departments that it names. */
+export async function loadScene(
+  call: Call,
+  { owner }: Pick<TestDatabase, "owner">,
+): Promise<Pick<LoadOptions, "token" | "patientId" | "departmentIds">> {
+  const token = await signInAt({ call }, "admin");
+  await owner.query("update users set can_see_all_patients = true where role = 'admin'");
+  const body = { record_number: "R-4711", full_name: "Some Body" };
+  const created = await eventually(async () => {
+    const answer = await call("POST", "/api/patients", { token, body });
+    return answer.status === 201 && answer.body;
+  });
+  const departments = await call("GET", "/api/admin/departments", { token });
+  const departmentIds = departments.body.items.map(({ id }: { id: number }) => id);
+  return { token, patientId: created.id, departmentIds };
+}
+
+/** Changes of preferences are counted per user and hour: several loads in a row would come to their end. */
+export async function forgetCounts({ owner }: Pick<TestDatabase, "owner">): Promise<void> {
+  await owner.query("delete from rate_limits where key like 'preferences%'");
 }
 
 /** What is asked, in turn. */
