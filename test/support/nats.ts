@@ -29,13 +29,29 @@ export interface NatsServer {
   stop(): Promise<void>;
 }
 
-/** @param args more of nats-server's own, e.g. a configuration file */
-export async function startNats(args: readonly string[] = [], host = "127.0.0.1"): Promise<NatsServer> {
+/**
+ * @param args more of nats-server's own, e.g. a configuration file; then the login is theirs
+ * @param monitorPort where it tells what passes through it: https://docs.nats.io/running-a-nats-service/nats_admin/monitoring
+ */
+export async function startNats(
+  args: readonly string[] = [],
+  host = "127.0.0.1",
+  monitorPort?: number,
+): Promise<NatsServer> {
   if (program === undefined) throw new Error("no nats-server on PATH");
   const port = await freePort();
   const auth = args.length === 0 ? ["--user", login.user, "--pass", login.pass] : args;
-  const { processId, start, end } = restartable(program, ["-a", host, "-p", String(port), ...auth], () =>
-    eventually(() => takesConnections(port, host)),
+  const { processId, start, end } = restartable(
+    program,
+    [
+      "-a",
+      host,
+      "-p",
+      String(port),
+      ...(monitorPort === undefined ? [] : ["-m", String(monitorPort)]),
+      ...auth,
+    ],
+    () => eventually(() => takesConnections(port, host)),
   );
   await start();
   const address = `${host}:${port}`;
