@@ -127,6 +127,7 @@ export class Runtime {
     const connected = await connect({
       url,
       poolMax: config.databasePoolMax,
+      poolWaitMs: config.databasePoolWaitMs,
       entities,
       statementTimeoutMs,
       pooled: config.databasePooler === "transaction",

@@ -13,7 +13,7 @@ const asked = 30;
 let service: TestService;
 let token: string;
 beforeAll(async () => {
-  service = await startService({ DATABASE_POOL_MAX: String(connections) });
+  service = await startService({ DATABASE_POOL_MAX: String(connections), DATABASE_POOL_WAIT_MS: "1000" });
   token = await service.signIn("admin");
 });
 afterAll(() => service.stop());

@@ -1,14 +1,13 @@
-// A pool that is full is overload: whoever finds it so waits a second at most, and is 503 then. Waiting longer would only move
+// A pool that is full is overload: whoever finds it so waits a moment (DATABASE_POOL_WAIT_MS), and is 503 then. Waiting longer would only move
 // the queue from the gateway, which refuses at once what is too much, to here, where clients give up meanwhile.
 import type pg from "pg";
 
-/** A second, where making a new connection may take five (connect.ts). */
-export const waitMsMax = 1_000;
 const waitingMax = 1_000;
 
 type Done = Parameters<pg.Pool["connect"]>[0];
 
-export function boundWaits(pool: pg.Pool): void {
+/** @param waitMsMax less than making a new connection may take (connect.ts) */
+export function boundWaits(pool: pg.Pool, waitMsMax: number): void {
   const connect = pool.connect.bind(pool);
   const isFull = () => pool.idleCount === 0 && pool.totalCount >= pool.options.max;
   Object.assign(pool, {

@@ -19,6 +19,8 @@ const idleInTransactionMsMax = 1_500;
 export interface ConnectOptions {
   url: string;
   poolMax: number;
+  /** How long a statement waits for a connection when all are in use; a second by default. */
+  poolWaitMs?: number;
   entities: readonly EntitySchema[];
   statementTimeoutMs: number;
   /** Whether the URL leads to a pooler that lends a connection for one transaction. */
@@ -35,7 +37,7 @@ export interface Connected {
 }
 
 export async function connect(options: ConnectOptions): Promise<Connected> {
-  const { url, poolMax, pooled = false } = options;
+  const { url, poolMax, poolWaitMs = 1_000, pooled = false } = options;
   const begins = {
     statement_timeout: String(options.statementTimeoutMs),
     idle_in_transaction_session_timeout: String(idleInTransactionMsMax),
@@ -68,7 +70,7 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
     },
   });
   const pool = await orm.driver.getConnection().getNativeClient();
-  boundWaits(pool);
+  boundWaits(pool, poolWaitMs);
   silence.guard(pool);
   const lent = pooled ? lentConnections({ role: "none", search_path: "public", ...begins }) : undefined;
   const close = async () => {

@@ -101,6 +101,12 @@ export const databaseSettings = {
     "Most database connections of one process, beside one for probes",
     "10; less where `SERVICES` runs one kind of process alone: accounts 5, support 6, outbound 4, crypto 3, backups 3",
   ),
+  databasePoolWaitMs: setting(
+    "DATABASE_POOL_WAIT_MS",
+    read.wholeNumber(100, 5_000),
+    "1000",
+    "How long a request waits for a connection where all of its process are in use, before it is 503",
+  ),
   idleInTransactionMaxSeconds: setting(
     "IDLE_IN_TRANSACTION_MAX_SECONDS",
     read.wholeNumber(1, 86_400),

@@ -39,19 +39,19 @@ export async function cache(stage: Stage): Promise<void> {
 
 async function overTheBus(stage: Stage, { settings }: Scene, clinic: Clinic): Promise<void> {
   title("cache over the bus: gateway and services in two processes");
-  const nats = await startNats();
+  // One each: on one they would be one cluster.
+  const servers = [await startNats(), await startNats()] as const;
   try {
     const sides = [];
     const started: StartedProgram[] = [];
-    for (const [name, more] of [
-      ["remembered", {}],
-      ["not remembered", forgetful],
+    for (const [name, more, nats] of [
+      ["remembered", {}, servers[0]],
+      ["not remembered", forgetful, servers[1]],
     ] as const) {
       const shared: Record<string, string> = {
         ...settings,
         ...more,
         NATS_URL: nats.url,
-        NAMESPACE: name.replace(" ", "-"),
       };
       const services = await stage.startService(
         { ...shared, SERVICES: allButGateway },
@@ -74,7 +74,7 @@ async function overTheBus(stage: Stage, { settings }: Scene, clinic: Clinic): Pr
     });
     for (const each of started) await each.stop();
   } finally {
-    await nats.stop();
+    for (const nats of servers) await nats.stop();
   }
 }
 
