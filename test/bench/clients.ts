@@ -2,7 +2,7 @@
 // fixed number at a time, and ends when all were answered; "paced" sends at a steady rate whatever the answers do, so
 // that a slow answer cannot hide the wait of the next; "loop" goes round until it is told to finish.
 import { Agent, request as send } from "node:http";
-import { readJob } from "./task.ts";
+import { onFinish, readJob } from "./task.ts";
 import { percentile } from "./statistics.ts";
 
 export interface Request {
@@ -36,7 +36,7 @@ const latenciesMs: number[] = [];
 const bodies: string[] = [];
 let failed = 0;
 let finishing = false;
-process.on("SIGTERM", () => {
+onFinish(() => {
   finishing = true;
 });
 

@@ -6,7 +6,7 @@ import { root, track } from "./program.ts";
 
 export interface RunningTask<Result> {
   result: Promise<Result>;
-  /** Asks it to finish early (SIGTERM); the result still comes. */
+  /** Asks it to finish early (SIGTERM), once it has said that it hears that; the result still comes. */
   finish(): void;
 }
 
@@ -15,20 +15,27 @@ export function startTask<Result>(
   job: unknown,
 ): RunningTask<Result> {
   const [program, ...args] = command;
-  const child = spawn(program, args, { cwd: root, stdio: ["pipe", "pipe", "inherit"], detached: true });
+  const child = spawn(program, args, {
+    cwd: root,
+    stdio: ["pipe", "pipe", "inherit", "ipc"],
+    detached: true,
+  });
+  const listening = new Promise<void>((resolve) => child.once("message", () => resolve()));
   track(child);
   const ended = new Promise<number | null>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code) => resolve(code));
   });
-  child.stdin.on("error", () => {});
-  child.stdin.end(JSON.stringify(job));
-  const result = Promise.all([text(child.stdout), ended]).then(([printed, code]) => {
+  const { stdin, stdout } = child;
+  if (stdin === null || stdout === null) throw new Error("the child has no pipes");
+  stdin.on("error", () => {});
+  stdin.end(JSON.stringify(job));
+  const result = Promise.all([text(stdout), ended]).then(([printed, code]) => {
     if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}`);
     // Each of our children prints exactly the result its caller names.
     return JSON.parse(printed) as Result;
   });
-  return { result, finish: () => void child.kill("SIGTERM") };
+  return { result, finish: () => void listening.then(() => child.kill("SIGTERM")) };
 }
 
 export function runTask<Result>(command: readonly [string, ...string[]], job: unknown): Promise<Result> {
@@ -60,6 +67,13 @@ export async function runProgram(
 /** The command of a child program of this folder. */
 export function childProgram(file: string): readonly [string, string] {
   return [process.execPath, `${import.meta.dirname}/${file}`];
+}
+
+/** In the child: what `finish` asks for is heard from now on. */
+export function onFinish(finish: () => void): void {
+  process.on("SIGTERM", finish);
+  process.send?.("listening");
+  process.disconnect?.();
 }
 
 /** In the child: the job. */
