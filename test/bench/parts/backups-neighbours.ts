@@ -1,4 +1,5 @@
 // What a backup and a restore do to the requests of another tenant.
+import { setTimeout as delay } from "node:timers/promises";
 import { inRounds } from "../backup-figures.ts";
 import type { BackupStage, Tenant } from "../backup-stage.ts";
 import { servicePaths } from "../home.ts";
@@ -33,7 +34,8 @@ export async function neighbours(
       if (name !== "a full backup") await losePatients(scene.owner, large.clinic.id);
       const alone = await stage.load.clients(job).result;
       const beside = stage.load.clients({ ...job, seconds: 600 });
-      await work();
+      // A short piece of work may be done before the first request is sent.
+      await Promise.all([work(), delay(job.seconds * 1_000)]);
       beside.finish();
       const meanwhile = await beside.result;
       if (alone.failed + meanwhile.failed > 0) throw new Error("another tenant's requests failed");
