@@ -50,7 +50,11 @@ describe("errors", () => {
     const { log, flush } = createLog("debug", file);
     tell(log);
     flush();
-    return readFile(file, "utf8");
+    // The file is still being opened: what was told is written in one piece when it is open.
+    return eventually(async () => {
+      const text = await readFile(file, "utf8").catch(() => "");
+      return text !== "" && text;
+    });
   };
   const jwt = "eyJcanary.eyJcanary.canary";
   const botToken = `123456789:${"canary".repeat(6)}`;
