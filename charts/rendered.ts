@@ -1,9 +1,8 @@
 // What Helm makes of the chart: its objects as YAML documents that keep their comments.
 import { execFileSync } from "node:child_process";
-import { accessSync, constants } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { type Document, parseAllDocuments } from "yaml";
+import { findProgram } from "../test/support/programs.ts";
 
 export const root = join(import.meta.dirname, "..");
 export const chart = join(root, "charts/records");
@@ -11,20 +10,8 @@ export const chart = join(root, "charts/records");
 /** Oldest and newest Kubernetes that the manifests are checked for. */
 export const kubernetesVersions = ["1.30", "1.37"] as const;
 
-/** @returns Helm's file, or undefined where it is neither on PATH nor where Go puts what it builds */
-export function findHelm(): string | undefined {
-  const folders = [...(process.env["PATH"] ?? "").split(":"), join(homedir(), "go/bin")];
-  return folders
-    .map((folder) => join(folder, "helm"))
-    .find((file) => {
-      try {
-        accessSync(file, constants.X_OK);
-        return true;
-      } catch {
-        return false;
-      }
-    });
-}
+/** @returns Helm's file, or undefined where there is none */
+export const findHelm = (): string | undefined => findProgram("helm");
 
 export interface Rendering {
   /** Files of values, later ones before earlier ones. */

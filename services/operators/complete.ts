@@ -1,4 +1,5 @@
 // What TAB offers: commands, their options, the values that are known beforehand, and behind `call` actions and their parameters.
+import { actionList } from "./action-list.ts";
 import type { ServiceBroker } from "moleculer";
 import type { RuleShape } from "../shared/params/types.ts";
 import type { Command } from "./command.ts";
@@ -57,9 +58,9 @@ const choices = (field: RuleShape | undefined): string[] =>
 function behindCall(broker: ServiceBroker, typed: readonly string[]): string[] {
   const [action] = typed;
   if (action === undefined) {
-    // The registry's list is typed as anything; this is its documented field.
-    const list = broker.registry.getActionList({}) as unknown as { name: string }[];
-    return list.map(({ name }) => name).sort();
+    return actionList(broker)
+      .map(({ name }) => name)
+      .sort();
   }
   const options = Object.keys(knownAction(broker, action)?.kinds ?? {}).map((name) => `--${name}`);
   return [...options, "--json", "--help"].filter((option) => !typed.includes(option));

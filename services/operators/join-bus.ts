@@ -3,17 +3,14 @@
 // bus's login and its secret.
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { ServiceBroker } from "moleculer";
-import { assemble } from "../../moleculer.config.ts";
 import { readConfig } from "../shared/config.ts";
 import { StartError } from "../shared/embedded/start-error.ts";
-import { operatorCaller } from "../shared/operator.ts";
 import { accountSettings } from "../shared/settings/accounts.ts";
 import { natsSettings } from "../shared/settings/nats.ts";
 import { runtimeSettings } from "../shared/settings/runtime.ts";
 import type { Joined } from "./joined.ts";
+import { startNode } from "./start-node.ts";
 
-const standardError = 2;
 const hostCharsMax = 60;
 
 /** All that a node needs to join; what else a process was given (logins, ports, its own name) is for its own use. */
@@ -32,21 +29,7 @@ export async function joinBus(env: NodeJS.ProcessEnv, operator: string | undefin
   const onFailure = (reason: string) => {
     throw new StartError(reason);
   };
-  const visit = { isVisitor: true, logTo: standardError };
-  const { options, runtime, flushLog } = assemble(config, onFailure, visit);
-  const broker = new ServiceBroker(options);
-  const leave = async () => {
-    await broker.stop();
-    await runtime.close();
-    flushLog();
-  };
-  try {
-    await broker.start();
-  } catch (error) {
-    await leave().catch(() => {});
-    throw error;
-  }
-  return { broker, operator, meta: () => ({ caller: operatorCaller(operator) }), leave };
+  return startNode({ config, operator, isVisitor: true, folders: [], onFailure });
 }
 
 function busEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

@@ -1,5 +1,6 @@
 // `call`: any action by its name. It is held to what holds for the commands: changes need a name, destruction a confirmation.
 import type { ServiceBroker } from "moleculer";
+import { actionList } from "../action-list.ts";
 import type { Command } from "../command.ts";
 import { Misuse, Unreached } from "../failures.ts";
 import { readTyped, type Typed } from "../words.ts";
@@ -16,12 +17,7 @@ export interface KnownAction {
 
 /** Undefined where no node that is known offers it. */
 export function knownAction(broker: ServiceBroker, wanted: string): KnownAction | undefined {
-  // The registry's list is typed as anything; these are its documented fields, and what our actions add to theirs.
-  const list = broker.registry.getActionList({}) as unknown as {
-    name: string;
-    action?: { params?: Kinds; repeatable?: boolean };
-  }[];
-  const found = list.find(({ name }) => name === wanted);
+  const found = actionList(broker).find(({ name }) => name === wanted);
   return (
     found && {
       name: wanted,

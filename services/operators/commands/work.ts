@@ -5,14 +5,12 @@ import { optional } from "../../shared/params/modifiers.ts";
 import { flag, id, oneOf } from "../../shared/params/rules.ts";
 import { command } from "../command.ts";
 import { Misuse } from "../failures.ts";
+import { actionList } from "../action-list.ts";
 import type { Session } from "../session.ts";
 
 /** Each service sees its own jobs alone; one that does not answer is named. */
 async function jobs(session: Session, wish: object): Promise<object> {
-  // The registry's list is typed as anything; this is its documented field.
-  const list = session.broker.registry.getActionList({ onlyAvailable: true }) as unknown as {
-    name: string;
-  }[];
+  const list = actionList(session.broker, { onlyAvailable: true });
   const names = [...new Set(list.map(({ name }) => name).filter((name) => name.endsWith(".list_jobs")))];
   const silent: string[] = [];
   const lists = await Promise.all(
