@@ -1,6 +1,9 @@
 // A process of its own for the tests that kill one: takes a data folder and, as told, locks it or starts its database,
-// prints one line of JSON and waits to be killed; on an error it prints that and ends.
+// prints one line of JSON and waits to be killed; on an error it prints that and ends. A process that locks collects
+// its garbage first, as every process does some time.
 
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import pg from "pg";
 import { openDataDirectory } from "../../services/shared/embedded/data-directory.ts";
 import { startEmbeddedPostgres } from "../../services/shared/embedded/postgres.ts";
@@ -8,8 +11,8 @@ import { startEmbeddedPostgres } from "../../services/shared/embedded/postgres.t
 const [command, dataDir = "", password = ""] = process.argv.slice(2);
 
 async function run(): Promise<object> {
+  if (command === "lock") return { path: (await openDataDirectory(dataDir)).path };
   const directory = await openDataDirectory(dataDir);
-  if (command === "lock") return { path: directory.path };
   const server = await startEmbeddedPostgres({ dataDir, password, log: () => undefined });
   if (command === "start-and-stop") {
     await server.stop();
@@ -23,8 +26,15 @@ async function run(): Promise<object> {
   return { postmaster: server.processId };
 }
 
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc()");
+}
+
 try {
-  console.log(JSON.stringify(await run()));
+  const answer = await run();
+  if (command === "lock") collectGarbage();
+  console.log(JSON.stringify(answer));
   if (command !== "start-and-stop") setInterval(() => undefined, 60_000);
 } catch (error) {
   console.log(

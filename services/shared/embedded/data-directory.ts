@@ -18,6 +18,9 @@ const pidName = "instance.pid";
 const sqliteBusy = 5;
 const sqliteNotADatabase = 26;
 
+// A lock that nobody refers to would be collected as garbage, which closes its file and so ends it.
+const held = new Set<DatabaseSync>();
+
 export type DataDirectory = { path: string; release(): Promise<void> };
 
 /**
@@ -32,7 +35,7 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
   try {
     await writeFile(pidFile, `${process.pid}\n`, { mode: 0o600 });
   } catch (error) {
-    lock.close();
+    end(lock);
     throw fileError(error, pidFile, "written");
   }
   return {
@@ -40,9 +43,14 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
     async release() {
       if (!lock.isOpen) return;
       await rm(pidFile, { force: true });
-      if (lock.isOpen) lock.close();
+      end(lock);
     },
   };
+}
+
+function end(lock: DatabaseSync): void {
+  held.delete(lock);
+  if (lock.isOpen) lock.close();
 }
 
 async function makeDataFolder(folder: string): Promise<void> {
@@ -62,6 +70,7 @@ async function takeLock(folder: string): Promise<DatabaseSync> {
   try {
     lock = new DatabaseSync(file, { timeout: 0 });
     lock.exec("BEGIN EXCLUSIVE");
+    held.add(lock);
     return lock;
   } catch (error) {
     if (lock?.isOpen) lock.close();
