@@ -13,6 +13,8 @@ COPY moleculer.config.ts ./
 COPY migrations migrations
 COPY mixins mixins
 COPY services services
+COPY host host
+COPY operators operators
 
 # With a name and a home, which libraries ask for. A volume mounted at the home takes over its owner.
 RUN groupadd --gid 10001 records \
@@ -27,4 +29,4 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.HEALTH_PORT}/livez`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 
 # Not by npm, which would not pass SIGTERM on.
-CMD ["node", "--min-semi-space-size=16", "services/start.ts"]
+CMD ["node", "--min-semi-space-size=16", "host/start.ts"]

@@ -1,22 +1,22 @@
 // The broker's configuration, for our own start and for Moleculer's runner alike. Reads the settings, makes the
 // process's runtime, and states every bound of the bus.
 import type { BrokerOptions, ServiceBroker } from "moleculer";
-import { busLink } from "./services/shared/bus-link.ts";
-import { NodeWatch } from "./services/shared/bus-silence.ts";
-import { busParts } from "./services/shared/bus-parts.ts";
-import { BusSeal } from "./services/shared/bus-seal.ts";
-import { busStarts } from "./services/shared/bus-starts.ts";
-import { readConfig } from "./services/shared/config.ts";
+import { busLink } from "./host/nats/bus-link.ts";
+import { NodeWatch } from "./services/shared/bus/bus-silence.ts";
+import { busParts } from "./services/shared/bus/bus-parts.ts";
+import { BusSeal } from "./services/shared/bus/bus-seal.ts";
+import { busStarts } from "./services/shared/bus/bus-starts.ts";
+import { readConfig } from "./host/settings/config.ts";
 import { drainMs } from "./services/shared/drain.ts";
-import type { Config } from "./services/shared/settings/settings.ts";
-import { createLog } from "./services/shared/log.ts";
+import type { Config } from "./host/settings/settings.ts";
+import { createLog } from "./host/process/log.ts";
 import { levelsOf } from "./services/shared/log-levels.ts";
-import { type SignIn, seed } from "./services/seed.ts";
-import { recordsMiddleware } from "./services/shared/middleware.ts";
-import { natsLink } from "./services/shared/nats-options.ts";
-import { NatsTransporter } from "./services/shared/nats-transporter.ts";
-import { Runtime } from "./services/shared/runtime.ts";
-import { sealedBus } from "./services/shared/sealed-bus.ts";
+import { type SignIn, seed } from "./host/seed.ts";
+import { recordsMiddleware } from "./host/process/middleware.ts";
+import { natsLink } from "./host/nats/nats-options.ts";
+import { NatsTransporter } from "./host/nats/nats-transporter.ts";
+import { Runtime } from "./host/process/runtime.ts";
+import { sealedBus } from "./services/shared/bus/sealed-bus.ts";
 
 export interface Assembled {
   config: Config;
@@ -74,7 +74,7 @@ function brokerOptions(
           levelsOf(runtime.log).child("bus", { bindings, atLeast: "warn" }),
       },
     },
-    // Parameters are checked by the contracts; see implement() in services/shared/bus.ts.
+    // Parameters are checked by the contracts; see implement() in services/shared/bus/bus.ts.
     validator: false,
     // $node.* would tell every node's host facts to whoever reaches the bus.
     internalServices: false,

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Document, isMap, isScalar, type Pair, visit } from "yaml";
-import { describeSettings } from "../services/shared/config.ts";
+import { describeSettings } from "../host/settings/config.ts";
 import { documentsOf, type Rendering, renderText, root } from "./rendered.ts";
 
 export const schema = "charts/records/values.schema.json";

@@ -1,5 +1,5 @@
 // What each login may write into the log, tell and enqueue; entries by the database itself where a service left none; and
-// only entries that anybody can recompute. What logins may read and change stands in services/shared/database/grants and
+// only entries that anybody can recompute. What logins may read and change stands in host/database/grants and
 // is granted by provisioning, after the migrations.
 import { Migration } from "@mikro-orm/migrations";
 import { canonical } from "./0016/canonical.ts";

@@ -2,15 +2,9 @@
 // is the database. The ORM's life is the process's, not the service's, because services stop side by side while calls
 // still drain.
 import type { EntitySchema } from "@mikro-orm/core";
-import type { Service } from "moleculer";
-import type { Database } from "../services/shared/database/database.ts";
-import type { RecordsSchema } from "../services/shared/middleware.ts";
+import type { RecordsSchema } from "../services/shared/bus/schemas.ts";
 
 /** @param entities the tables this service owns and writes through MikroORM; none is fine */
 export function database(entities: readonly EntitySchema[] = []): Partial<RecordsSchema> {
   return { entities };
-}
-
-export interface UsesDatabase extends Service {
-  db: Database;
 }

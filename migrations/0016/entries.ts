@@ -1,5 +1,5 @@
 // database_logins: which login may leave which traces: one row per login, written by provisioning from the declared
-//   rights of its services (services/shared/database/grants). A row dies when its login is no longer declared. Nothing in
+//   rights of its services (host/database/grants). A row dies when its login is no longer declared. Nothing in
 //   it is secret. What it says counts for the session's own login, whatever role that has taken up.
 // The two ways into the log ask it, and whether an entry is within its bounds and written as RFC 8785 has it (not by a
 // constraint of the table: PostgreSQL reads its text anew for each statement, which would cost half of what an entry

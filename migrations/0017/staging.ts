@@ -2,7 +2,7 @@
 // under the job that did it: to be compared with the present ones, to be put in their place, or to prove that they can be.
 //   Rows die when their job ends; what a killed job left is swept hourly. Unlogged, as losing it costs a job another try.
 // It has no row-level security, which COPY cannot write under, and nobody but the role that the backups' login takes up for a
-// restore may look into it (services/shared/database/grants/backups.ts). That role sees and writes one tenant's rows in
+// restore may look into it (host/database/grants/backups.ts). That role sees and writes one tenant's rows in
 // the real tables, by the policies of records_app, whose member it is.
 export const staging = `
 create schema staging;

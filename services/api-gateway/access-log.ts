@@ -1,7 +1,7 @@
 // One line per request: who, what (the route's template, never the address with its query), how it ended, how long.
 import type { ServerResponse } from "node:http";
 import { levelsOf } from "../shared/log-levels.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { follow } from "../shared/tracing.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
 import { endTrail } from "./request-trail.ts";

@@ -3,10 +3,10 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Context, Service, ServiceSchema } from "moleculer";
 import ApiGateway from "moleculer-web";
-import { detectors } from "../../mixins/detectors.ts";
+import { detectors } from "../../mixins/healing/detectors.ts";
 import type { Download } from "../shared/archive/download.ts";
-import { runtimeOf } from "../shared/bus.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import { runtimeOf } from "../shared/bus/bus.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { follow } from "../shared/tracing.ts";
 import { accessLog } from "./access-log.ts";
 import { AnswerBudget } from "./answer-budget.ts";

@@ -5,7 +5,7 @@ import { compileParams } from "../shared/params/compile.ts";
 import { parseJsonBody } from "../shared/params/json-body.ts";
 import type { Failure } from "../shared/params/types.ts";
 import { Invalid } from "../shared/errors.ts";
-import type { ActionContract } from "../shared/bus.ts";
+import type { ActionContract } from "../shared/bus/bus.ts";
 import { smallBodyBytesMax } from "./read-body.ts";
 import { contractOf, type Route } from "./routes.ts";
 

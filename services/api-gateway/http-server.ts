@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { answerBrokenRequests, headersMax, refusedForHeaders } from "./broken-request.ts";
 import { type ConnectionBounds, Connections } from "./connections.ts";
 import { bufferedBytes, closeUnlessRead, holdBody } from "./read-body.ts";
-import { errorCode, StartError } from "../shared/embedded/start-error.ts";
+import { errorCode, StartError } from "../shared/start-error.ts";
 
 /** Deadlines count from a request's first byte (a connection's first from its opening), however it then drips. */
 export const deadlines = {

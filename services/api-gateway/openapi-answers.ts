@@ -1,5 +1,5 @@
 // How operations can answer, as OpenAPI writes it. Which refusals there are stands in refusals-of.ts.
-import type { ActionContract } from "../shared/bus.ts";
+import type { ActionContract } from "../shared/bus/bus.ts";
 import { type Lift, toJsonSchema } from "../shared/params/json-schema.ts";
 import { object } from "../shared/params/results.ts";
 import { listOf, oneOf, text } from "../shared/params/rules.ts";

@@ -1,6 +1,6 @@
 // One route as an OpenAPI operation.
 import type { Access } from "../shared/access.ts";
-import type { ActionContract } from "../shared/bus.ts";
+import type { ActionContract } from "../shared/bus/bus.ts";
 import type { Lift } from "../shared/params/json-schema.ts";
 import { parametersAndBody } from "../shared/params/openapi.ts";
 import { schemaName } from "../shared/params/schema-name.ts";

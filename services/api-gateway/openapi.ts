@@ -1,7 +1,7 @@
 // The OpenAPI 3.1 description of the interface, made from the route table and the contracts: nothing in it is written
 // twice, so it cannot disagree with what the gateway does.
 import type { JsonSchema } from "../shared/params/json-schema.ts";
-import { publishedDemoPassword } from "../shared/settings/accounts.ts";
+import { publishedDemoPassword } from "../shared/demo-sign-in.ts";
 import { version } from "../shared/version.ts";
 import { operationOf } from "./openapi-operation.ts";
 import { answerComponents } from "./openapi-answers.ts";

@@ -6,7 +6,7 @@ import type { Context } from "moleculer";
 import { assertAccess } from "../shared/access.ts";
 import { Caller } from "../shared/caller.ts";
 import { tenantRestoring, Unauthorized, Unavailable } from "../shared/errors.ts";
-import { assertOwnTenant } from "../shared/middleware.ts";
+import { assertOwnTenant } from "../shared/own-tenant.ts";
 import { parseQuery } from "../shared/params/query.ts";
 import { type Holder, principalOf } from "../shared/session-check.ts";
 import type { Endpoint } from "./endpoint.ts";

@@ -1,6 +1,6 @@
 // What an operation can refuse with: statuses, and the codes of each. Most follow by rule from the contract, so that a new
 // route is described without anybody thinking of it; what an action decides for itself its contract states (`refuses`).
-import type { ActionContract } from "../shared/bus.ts";
+import type { ActionContract } from "../shared/bus/bus.ts";
 import type { Route } from "./routes.ts";
 
 export const errorStatuses = [400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 431, 503] as const;

@@ -7,7 +7,7 @@ import type { Caller } from "../shared/caller.ts";
 import { TooManyRequests } from "../shared/errors.ts";
 import { TokenBuckets } from "../shared/limits/token-buckets.ts";
 import { addressKey } from "../shared/rate-limits.ts";
-import type { Config } from "../shared/settings/settings.ts";
+import type { Config } from "../../host/settings/settings.ts";
 import type { Endpoint } from "./endpoint.ts";
 
 /** Some 100 bytes each. */

@@ -1,6 +1,6 @@
 // The REST interface as one table: path → action, success status, documentation group. Access, parameters and result
 // stand in the action's contract, and a contract without access does not compile, so neither does a route without it.
-import type { ActionContract } from "../shared/bus.ts";
+import type { ActionContract } from "../shared/bus/bus.ts";
 import { auditContract } from "../audit/audit.contract.ts";
 import { authContract } from "../auth/auth.contract.ts";
 import { backupsContract } from "../backups/backups.contract.ts";

@@ -6,7 +6,7 @@ import { pipeline } from "node:stream/promises";
 import type { Download } from "../shared/archive/download.ts";
 import { opening } from "../shared/archive/sealed-stream.ts";
 import { Unavailable } from "../shared/errors.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 
 const answerMsMax = 10_000;
 

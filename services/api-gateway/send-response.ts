@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import type { Caller } from "../shared/caller.ts";
 import type { Fields } from "../shared/params/types.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import type { AnswerBudget } from "./answer-budget.ts";
 import { type Coding, codingFor, compress, compressedBytesMin } from "./compression.ts";
 import { toErrorResponse } from "./error-response.ts";

@@ -1,8 +1,8 @@
 // Whether the services behind the routes were seen: until then a gateway is of no use, and not ready. Seen once is enough:
 // when they go it answers 503, and no other gateway would know better.
 import type { ServiceBroker } from "moleculer";
-import { knownNodes } from "../shared/nodes.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import { knownNodes } from "../shared/bus/nodes.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { routes } from "./routes.ts";
 
 /** A service that this installation does not run, or that is broken, keeps nobody from all the others for longer. */

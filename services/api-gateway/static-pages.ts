@@ -1,9 +1,9 @@
 // Pages and files beside the API. The path of a request is only ever looked up in a fixed table, never made into the
 // path of a file, so there is nothing to climb out of.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Config } from "../shared/settings/settings.ts";
+import type { Config } from "../../host/settings/settings.ts";
 import { ServiceError } from "../shared/errors.ts";
-import { usesPublishedPassword } from "../shared/settings/accounts.ts";
+import { usesPublishedPassword } from "../shared/demo-sign-in.ts";
 import { type Coding, codingFor, compress, compressedBytesMin } from "./compression.ts";
 import { toErrorResponse } from "./error-response.ts";
 import { openApiDocument } from "./openapi.ts";

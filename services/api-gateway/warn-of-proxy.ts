@@ -1,5 +1,5 @@
 // Says once that a proxy stands before us whose word is not taken.
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 
 const untrustedProxy =
   "A request came with X-Forwarded-For or Forwarded from a sender that TRUST_PROXY does not name. If that is your proxy, " +

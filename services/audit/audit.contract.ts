@@ -1,7 +1,7 @@
 // Reading and proving the audit log. Writing it needs no action: every change writes its own entries in its transaction.
 import { allow, onlyServices } from "../shared/access.ts";
 import { auditChangesShape } from "../shared/audit-changes.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { custom, nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
@@ -169,6 +169,6 @@ export const auditContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof auditContract> {}
 }

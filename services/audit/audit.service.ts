@@ -6,15 +6,16 @@
 // whoever has the signed checkpoints that leave the database, also if the database's owner has written all of it anew.
 // Nobody makes the log grow without bound by being refused.
 // Does not: delete anything; the log outlives users and tenants.
-import type { Service, ServiceSchema } from "moleculer";
+import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { detectors } from "../../mixins/detectors.ts";
-import { jobs } from "../../mixins/jobs.ts";
-import { type Call, implement, runtimeOf } from "../shared/bus.ts";
-import { jobFaults } from "../shared/healing/job-faults.ts";
+import { figures } from "../../mixins/figures.ts";
+import { detectors } from "../../mixins/healing/detectors.ts";
+import { jobs } from "../../mixins/jobs/jobs.ts";
+import { type Call, implement } from "../shared/bus/bus.ts";
+import { jobFaults } from "../../mixins/healing/job-faults.ts";
 import type { Change } from "../shared/database/change.ts";
 import { auditRefusal } from "../shared/limits/audit-refusal.ts";
-import type { Config } from "../shared/settings/settings.ts";
+import type { Config } from "../../host/settings/settings.ts";
 import { auditContract } from "./audit.contract.ts";
 import { listCheckpoints } from "./checkpoints/list-checkpoints.ts";
 import { checkpointTask, runCheckpoints } from "./checkpoints/run-checkpoints.ts";
@@ -77,6 +78,7 @@ const audit: ServiceSchema = {
       audit_chain_broken: auditChainBroken,
       audit_proof_overdue: auditProofOverdue,
     }),
+    figures(watchProofs),
   ],
   actions: implement(auditContract, {
     "audit.list": listAudit,
@@ -85,9 +87,6 @@ const audit: ServiceSchema = {
     "audit.checkpoints": listCheckpoints,
     "audit.record_refusal": recordRefusal,
   }),
-  started(this: Service): void {
-    watchProofs(runtimeOf(this));
-  },
 };
 
 export default audit;

@@ -1,5 +1,5 @@
 // The log as it was hashed, for whoever proves it outside: whole entries in the order of their numbers, page by page.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { tenantToActIn } from "../shared/reach.ts";
 import type { AuditEntry, auditContract } from "./audit.contract.ts";

@@ -1,5 +1,5 @@
 // The list of audit entries. Without filters a tenant's total is its last number, as numbers have no gap.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import { preparedName, type Scope, type Statement } from "../shared/database/scope.ts";
 import { Invalid } from "../shared/errors.ts";

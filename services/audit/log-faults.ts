@@ -1,8 +1,8 @@
 // The audit log as its proofs found it: a chain that is broken, and proofs that are not made any more.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Detector, Remedy } from "../shared/healing/port.ts";
-import { numberIn } from "../shared/healing/targets.ts";
+import type { Detector, Remedy } from "../../mixins/healing/port.ts";
+import { numberIn } from "../../mixins/healing/targets.ts";
 import { checkpointTask } from "./checkpoints/run-checkpoints.ts";
 
 const foundMax = 100;

@@ -3,7 +3,7 @@
 // has to look, so it is an incident. Asked hourly, by one look into an index for each tenant.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 
 /** A clinic of a thousand people who each read a hundred patients a day, ten times over. */
 const entriesPerDay = 1_000_000;

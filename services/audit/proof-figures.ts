@@ -1,6 +1,6 @@
 // When the audit log was last signed and proved, and whether the proofs found anything, for who watches.
-import { known } from "../shared/metrics/sampled.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import { known } from "../shared/sampled.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { readProofs } from "./checkpoints/standings.ts";
 
 const gauges = {

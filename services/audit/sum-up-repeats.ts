@@ -8,7 +8,7 @@ import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import { secondsMax } from "../shared/limits/audit-refusal.ts";
 import { takeRefusalEntry } from "../shared/limits/refusal-entries.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { toIso } from "../shared/wire.ts";
 
 const batch = 200;

@@ -2,12 +2,12 @@
 // batches; the last must be the head's. It goes on behind whatever it finds.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { Database } from "../shared/database/database.ts";
 import { Unavailable } from "../shared/errors.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { tenantToActIn } from "../shared/reach.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { type Bad, ChainWalk } from "./chain-walk.ts";
 import { signedHashes } from "./checkpoints/kept-checkpoints.ts";
 import { placeOf } from "./checkpoints/place.ts";

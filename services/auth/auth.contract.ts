@@ -1,6 +1,6 @@
 // Signing in and out, and what a token is worth at this moment.
 import { anyone, onlyServices, signedIn } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { inHeader, nullable, optional } from "../shared/params/modifiers.ts";
 import { object } from "../shared/params/results.ts";
 import { flag, id, integer, listOf, oneOf, secretText, text } from "../shared/params/rules.ts";
@@ -104,6 +104,6 @@ export const authContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof authContract> {}
 }

@@ -7,10 +7,11 @@
 // Does not: create accounts or set passwords (users).
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { detectors } from "../../mixins/detectors.ts";
-import { jobs } from "../../mixins/jobs.ts";
-import { type Call, implement, listen, runtimeOf } from "../shared/bus.ts";
-import { jobFaults } from "../shared/healing/job-faults.ts";
+import { figures } from "../../mixins/figures.ts";
+import { detectors } from "../../mixins/healing/detectors.ts";
+import { jobs } from "../../mixins/jobs/jobs.ts";
+import { type Call, implement, listen, runtimeOf } from "../shared/bus/bus.ts";
+import { jobFaults } from "../../mixins/healing/job-faults.ts";
 import type { Change } from "../shared/database/change.ts";
 import { AskAnother, sessionEnded, TooManyRequests, Unauthorized } from "../shared/errors.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
@@ -81,6 +82,7 @@ const auth: ServiceSchema = {
     database(),
     jobs({ tasks: { "auth.sweep": sweepSessions }, schedules: { "auth.sweep": "7 * * * *" } }),
     detectors("auth", { ...jobFaults("auth"), expired_rows_pile_up: expiredRows }),
+    figures(countSignIn),
   ],
   actions: implement(authContract, {
     "auth.login": async (call) => {
@@ -103,7 +105,6 @@ const auth: ServiceSchema = {
   // The password threads are warm before the first sign-in.
   started(this: Service) {
     runtimeOf(this).hasher.start();
-    countSignIn(runtimeOf(this));
   },
 };
 

@@ -1,6 +1,6 @@
 // Whether a password is an account's, for other services: this is the one that may read hashes. It counts no failures: who
 // asks holds a token from the account's mailbox, which opens more than the password, or is the start of the service.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { dummyHash } from "../shared/passwords/phc.ts";
 

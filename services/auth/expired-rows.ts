@@ -1,5 +1,5 @@
 // What signing in leaves behind and the hourly sweep (sweep-sessions.ts) should have taken days ago.
-import { overdueRows } from "../shared/healing/overdue-rows.ts";
+import { overdueRows } from "../../mixins/healing/overdue-rows.ts";
 
 export const expiredRows = overdueRows("auth", "auth.sweep", [
   { what: "sessions", rows: "from sessions where expires_at < now() - interval '3 days'" },

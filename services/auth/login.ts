@@ -1,7 +1,7 @@
 // Signing in. Unknown tenant, unknown e-mail, wrong password and every bound on guesses are one answer after the same work;
 // what else is wrong with an account is told only to who knows its password.
 import { randomUUID } from "node:crypto";
-import type { Call, ResultOf } from "../shared/bus.ts";
+import type { Call, ResultOf } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Forbidden, type ServiceError, Unauthorized } from "../shared/errors.ts";
 import type { ParamsOf } from "../shared/params/types.ts";

@@ -1,5 +1,5 @@
 // What other services ask about origins: whether an account knows one, and to forget or forgive what is counted.
-import type { Call, ResultOf } from "../shared/bus.ts";
+import type { Call, ResultOf } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { addressKey } from "../shared/rate-limits.ts";

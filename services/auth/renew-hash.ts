@@ -1,6 +1,6 @@
 // A password whose hash is cheaper than today's is hashed anew when it is at hand: after a sign-in with it. In the
 // background, and only while the password threads have nothing else to do; what is left out comes at the next sign-in.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { isCheaper } from "../shared/passwords/phc.ts";
 import type { Opening } from "./open-session.ts";
 

@@ -1,6 +1,6 @@
 // Deciding about a sign-in whose password was checked, under the locks of what it counts on: a right password opens only if
 // it would have been looked at by then, however many were checked at once. Every refusal does the same work.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { auditRefusal } from "../shared/limits/audit-refusal.ts";
 import { afterFailure, afterSuccess, type Attempt, standingOf } from "./guesses.rules.ts";

@@ -2,7 +2,7 @@
 // addresses that were long not seen, rate counters whose window is over, and expired mail tokens. In batches, so that no statement locks for long.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 
 const batch = 5_000;
 const batchesMax = 100;

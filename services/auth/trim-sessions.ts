@@ -1,6 +1,6 @@
 // An account has so many sessions at a time: who signs in once more ends the oldest. Looked at behind a sign-in that found
 // that many, so that others cost nothing more; what is left over by a crash in between goes with the next one.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 
 /** A row stays for a day after its end, so this bounds the rows too. Sessions that are over go first. */

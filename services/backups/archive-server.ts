@@ -7,8 +7,8 @@ import { isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
 import { pipeline } from "node:stream/promises";
 import { Unavailable } from "../shared/errors.ts";
-import type { Runtime } from "../shared/runtime.ts";
-import type { Store } from "../shared/store/store.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
+import type { Store } from "../../mixins/store/store.ts";
 
 const ticketMs = 30_000;
 const ticketsMax = 1_000;

@@ -1,6 +1,6 @@
 // What the backups ask the crypto service for, on behalf of the service itself: jobs outlive the request that began them.
 import type { ServiceBroker } from "moleculer";
-import { callAs } from "../shared/bus.ts";
+import { callAs } from "../shared/bus/bus.ts";
 import { translate } from "../shared/failures.ts";
 import { JobFailed } from "./job-failed.ts";
 

@@ -1,9 +1,9 @@
 // What should be there and is not: a full backup that is young enough, its proof, and the end of a freeze.
 import { randomUUID } from "node:crypto";
-import type { FaultCode } from "../shared/healing/catalogue.ts";
+import type { FaultCode } from "../../mixins/healing/catalogue.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { FoundAll, Remedy, Site } from "../shared/healing/port.ts";
-import { numberIn } from "../shared/healing/targets.ts";
+import type { FoundAll, Remedy, Site } from "../../mixins/healing/port.ts";
+import { numberIn } from "../../mixins/healing/targets.ts";
 import { newBackupId } from "./begin-backup.ts";
 import { underWay } from "./job.rules.ts";
 import { insertJob, type NewJob, system } from "./job-store.ts";

@@ -1,8 +1,8 @@
 // How old and how large the newest full backup is, when one was last restored on trial, and how the last job of each kind
 // ended, for who watches.
 import { platform } from "../shared/database/scope.ts";
-import { type Figure, known } from "../shared/metrics/sampled.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import { type Figure, known } from "../shared/sampled.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 
 const gauges = {
   records_backup_timestamp_seconds: { help: "When the newest full backup was made, since 1970" },

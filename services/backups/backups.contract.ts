@@ -1,7 +1,7 @@
 // What the backups service offers: the interface's six operations, a link for a download, and what operators and health ask.
 import { allow, anyone, onlyServices } from "../shared/access.ts";
 import { downloadShape } from "../shared/archive/download.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { emptyIsNull, nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
@@ -190,6 +190,6 @@ export const backupsContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof backupsContract> {}
 }

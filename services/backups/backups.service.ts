@@ -5,60 +5,46 @@
 // and no other tenant notices; a job whose worker dies is taken up by another.
 // Does not: seal or open what patients' fields hold, or keep keys (crypto).
 import { jobsMax } from "./job.rules.ts";
-import type { Service, ServiceSchema } from "moleculer";
+import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { detectors } from "../../mixins/detectors.ts";
-import { jobs } from "../../mixins/jobs.ts";
-import { implement, runtimeOf } from "../shared/bus.ts";
-import { certificateEnds, webServer } from "../shared/healing/certificate-faults.ts";
-import { jobFaults } from "../shared/healing/job-faults.ts";
-import type { Runtime } from "../shared/runtime.ts";
-import { storeOf } from "../shared/store/store-of.ts";
-import { ArchiveServer } from "./archive-server.ts";
-import { ArchiveKeyring } from "./ask-archive-keys.ts";
+import { figures } from "../../mixins/figures.ts";
+import { detectors } from "../../mixins/healing/detectors.ts";
+import { jobs } from "../../mixins/jobs/jobs.ts";
+import { stopSignal, type WithStopSignal } from "../../mixins/stop-signal.ts";
+import { worker } from "../../mixins/worker.ts";
+import { implement } from "../shared/bus/bus.ts";
+import { certificateEnds, webServer } from "../../mixins/healing/certificate-faults.ts";
+import { jobFaults } from "../../mixins/healing/job-faults.ts";
+import { storeOf } from "../../mixins/store/store-of.ts";
 import { backupsContract } from "./backups.contract.ts";
 import { createBackup, makeAny } from "./begin-backup.ts";
 import { restoreBackup } from "./begin-restore.ts";
-import { downloadBackup, makeTicket, type Shelf, useTicket } from "./download.ts";
+import { downloadBackup, makeTicket, useTicket } from "./download.ts";
 import { keepCheckpoint } from "./keep-checkpoint.ts";
 import { keepCheckpointContract } from "./keep-checkpoint.contract.ts";
 import { jobStatus, listBackups } from "./list-backups.ts";
 import { removeBackup, removeObjects } from "./remove-backup.ts";
 import { backUpByNight, proveNewest, tellIfMissing } from "./nightly.ts";
-import { Plans } from "./plan-restore.ts";
-import { movingOf, partsOf, runJob } from "./run-job.ts";
+import { Shelf, shelfOf } from "./shelf.ts";
+import { runJob } from "./run-job.ts";
 import { sweepBackups } from "./sweep-backups.ts";
 import { backupJobAbandoned } from "./job-faults.ts";
 import { watchBackups } from "./backup-figures.ts";
 import { backupFaults } from "./backup-faults.ts";
 import { backupObjectMissing, objectWithoutBackup } from "./object-faults.ts";
-import { sessionIdleInTransaction } from "../shared/healing/session-faults.ts";
+import { sessionIdleInTransaction } from "../../mixins/healing/session-faults.ts";
 import { uploadLeftovers } from "./upload-faults.ts";
 
-interface BackupsService extends Service {
-  runtime: Runtime;
-  shelf?: Parts;
-  stopping?: AbortController;
-}
-type Parts = Shelf & { plans: Plans };
-const shelves = new WeakMap<Runtime, Parts>();
-
-function shelfOf(runtime: Runtime): Parts {
-  const shelf = shelves.get(runtime);
-  if (shelf === undefined) throw new Error("the backups have not started yet");
-  return shelf;
-}
-
-const backups: ServiceSchema<object, object, object, BackupsService> = {
+const backups: ServiceSchema = {
   name: "backups",
   mixins: [
+    stopSignal(),
     database(),
-    jobs<BackupsService>({
+    jobs<WithStopSignal>({
       tasks: {
         async "backups.run"(payload) {
           const { job_id: jobId } = payload as { job_id: string };
-          const { broker, runtime, stopping } = this;
-          if (stopping !== undefined) await runJob({ broker, runtime, stopping: stopping.signal }, jobId);
+          await runJob(this, jobId);
         },
         "backups.remove": removeObjects,
         "backups.nightly": backUpByNight,
@@ -88,6 +74,9 @@ const backups: ServiceSchema<object, object, object, BackupsService> = {
       })),
       session_idle_in_transaction: sessionIdleInTransaction,
     }),
+    // The mixin before it has given the service its signal; Moleculer's types cannot know.
+    worker((service) => new Shelf(service as WithStopSignal)),
+    figures(watchBackups),
   ],
   actions: implement(
     { ...backupsContract, ...keepCheckpointContract },
@@ -108,24 +97,6 @@ const backups: ServiceSchema<object, object, object, BackupsService> = {
       },
     },
   ),
-  created(this: BackupsService): void {
-    this.stopping = new AbortController();
-  },
-  async started(this: BackupsService): Promise<void> {
-    const runtime = runtimeOf(this);
-    const server = new ArchiveServer(runtime, storeOf(runtime));
-    await server.listen();
-    const stopping = this.stopping?.signal ?? AbortSignal.abort();
-    const plans = new Plans(() => partsOf({ broker: this.broker, runtime, stopping }), stopping);
-    this.shelf = { server, keyring: new ArchiveKeyring(this.broker), plans };
-    shelves.set(runtime, this.shelf);
-    watchBackups(runtime);
-  },
-  async stopped(this: BackupsService): Promise<void> {
-    this.stopping?.abort(new Error("the process stops"));
-    await this.shelf?.server.close();
-    if (this.shelf !== undefined) await movingOf(runtimeOf(this)).close();
-  },
 };
 
 export default backups;

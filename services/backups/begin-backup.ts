@@ -1,7 +1,7 @@
 // Beginning a backup: of everything, or of one tenant.
 import { randomUUID } from "node:crypto";
 import { roleOf } from "../shared/access.ts";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { Caller } from "../shared/caller.ts";
 import { Forbidden, Invalid } from "../shared/errors.ts";
 import type { ValueOf } from "../shared/params/types.ts";

@@ -1,7 +1,7 @@
 // Beginning what a person wants done: the job, and the entry that says who wanted it, in one transaction. Archives that people's
 // wishes leave behind stay for long, and each job reads a whole tenant, so both are bounded.
 import type { AuditChanges } from "../shared/audit-changes.ts";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, NotFound } from "../shared/errors.ts";

@@ -1,6 +1,6 @@
 // Restoring: without confirmation a plan, with it a job.
 import { randomUUID } from "node:crypto";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, NotFound } from "../shared/errors.ts";
@@ -11,7 +11,7 @@ import { beginJob } from "./begin-job.ts";
 import { findBackup } from "./find-backup.ts";
 import type { NewJob } from "./job-store.ts";
 import type { Plans } from "./plan-restore.ts";
-import { suspect } from "../shared/healing/suspect.ts";
+import { suspect } from "../../mixins/healing/suspect.ts";
 
 type Contract = (typeof backupsContract)["backups.restore"];
 type Restore = ValueOf<Contract["result"]>;

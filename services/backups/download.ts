@@ -1,25 +1,19 @@
 // Handing out a backup: who may have it is decided and recorded here; the bytes go another way (archive-server.ts).
 import { createHash, randomBytes } from "node:crypto";
 import { archiveKeys, archiveNameOf, dataKeyOf } from "./archive/manifest.ts";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { Download } from "../shared/archive/download.ts";
 import type { PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Forbidden, NotFound } from "../shared/errors.ts";
 import { ownTenant } from "../shared/reach.ts";
 import { toIso } from "../shared/wire.ts";
-import type { ArchiveServer } from "./archive-server.ts";
-import type { ArchiveKeyring } from "./ask-archive-keys.ts";
 import type { BackupRow } from "./backup-row.ts";
 import { findBackup } from "./find-backup.ts";
 import { asAnswer } from "./failure-from.ts";
+import type { Shelf } from "./shelf.ts";
 import type { BackupType } from "./table-decisions.ts";
 import { whoseLog } from "./whose-log.ts";
-
-export interface Shelf {
-  server: ArchiveServer;
-  keyring: ArchiveKeyring;
-}
 
 const ticketSeconds = 60;
 const hashOf = (ticket: string) => createHash("sha256").update(ticket).digest();

@@ -1,9 +1,9 @@
 // What went wrong in a job, from whatever threw it.
 import { ArchiveDamaged } from "../shared/archive/sealed-stream.ts";
-import { errorCode } from "../shared/embedded/start-error.ts";
+import { errorCode } from "../shared/start-error.ts";
 import { Conflict, NotFound, Unavailable } from "../shared/errors.ts";
 import { translate } from "../shared/failures.ts";
-import { StoreError } from "../shared/store/store.ts";
+import { StoreError } from "../../mixins/store/store.ts";
 import { JobFailed } from "./job-failed.ts";
 import { type Failure, type FailureCode, failureOf } from "./job.rules.ts";
 

@@ -1,5 +1,5 @@
 // A backup that the caller names: within the caller's reach, or not there.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { Conflict, NotFound } from "../shared/errors.ts";
 import { reachOf } from "../shared/reach.ts";
 import { backupColumns, type BackupRow } from "./backup-row.ts";

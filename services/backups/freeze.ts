@@ -1,6 +1,6 @@
 // Keeping everybody out of one tenant for as long as its rows are exchanged. The freeze is a row for some seconds, prolonged
 // while the worker lives: one that dies lets go by itself.
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { platform } from "../shared/database/scope.ts";
 import { JobFailed } from "./job-failed.ts";
 import { system } from "./job-store.ts";

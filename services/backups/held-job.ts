@@ -1,6 +1,6 @@
 // A job in the hands of a worker: every few seconds it says that it is alive and how far it is, and when it may not go on
 // any more (another worker has the job, or the process stops) everything that runs for the job is told to end.
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import type { Tell } from "./moving/moving.ts";
 import { type Job, keepJob, leaseSeconds, type Standing } from "./job-store.ts";
 

@@ -1,8 +1,8 @@
 // Backup jobs that are under way by their row, but in nobody's hands and not in the queue either.
 import { platform } from "../shared/database/scope.ts";
-import { keysInQueue } from "../shared/healing/job-faults.ts";
-import type { Remedy } from "../shared/healing/port.ts";
-import { textIn } from "../shared/healing/targets.ts";
+import { keysInQueue } from "../../mixins/healing/job-faults.ts";
+import type { Remedy } from "../../mixins/healing/port.ts";
+import { textIn } from "../../mixins/healing/targets.ts";
 import { underWay } from "./job.rules.ts";
 import { system } from "./job-store.ts";
 

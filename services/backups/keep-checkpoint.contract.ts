@@ -1,6 +1,6 @@
 // What the audit service hands over to be kept beside the backups: signed checkpoints of the log.
 import { onlyServices } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { object } from "../shared/params/results.ts";
 import { integer, oneOf, text } from "../shared/params/rules.ts";
 
@@ -17,6 +17,6 @@ export const keepCheckpointContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof keepCheckpointContract> {}
 }

@@ -3,10 +3,10 @@
 // this machine, as the checkpoints' own folder is: then nothing is kept.
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
-import { storeOf } from "../shared/store/store-of.ts";
-import { StoreError } from "../shared/store/store.ts";
+import { storeOf } from "../../mixins/store/store-of.ts";
+import { StoreError } from "../../mixins/store/store.ts";
 import type { keepCheckpointContract } from "./keep-checkpoint.contract.ts";
 
 type Params = ParamsOf<(typeof keepCheckpointContract)["backups.keep_checkpoint"]>;

@@ -1,5 +1,5 @@
 // What there is: backups, and the jobs that made or restored them.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { NotFound } from "../shared/errors.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { reachOf } from "../shared/reach.ts";

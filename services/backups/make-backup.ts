@@ -1,7 +1,7 @@
 // Making a backup: snapshot → archive in the store → read back and compared → manifest. Nothing is listed before the end, and
 // what a failed try left in the store is removed by it, or by the sweep.
 import { Readable } from "node:stream";
-import type { Store } from "../shared/store/store.ts";
+import type { Store } from "../../mixins/store/store.ts";
 import type { ArchiveSource } from "./open-archive.ts";
 import {
   archiveKeys,

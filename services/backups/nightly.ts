@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { violatedConstraint } from "../shared/failures.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { newBackupId } from "./begin-backup.ts";
 import { insertJob, type NewJob, system } from "./job-store.ts";
 import { tellOperators } from "./tell-operators.ts";

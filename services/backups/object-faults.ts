@@ -1,9 +1,9 @@
 // The list of backups against the store: backups without their objects, and objects without their backup.
 import { platform } from "../shared/database/scope.ts";
-import type { Found, Remedy, Site } from "../shared/healing/port.ts";
-import { textIn } from "../shared/healing/targets.ts";
-import type { Store } from "../shared/store/store.ts";
-import { storeOf } from "../shared/store/store-of.ts";
+import type { Found, Remedy, Site } from "../../mixins/healing/port.ts";
+import { textIn } from "../../mixins/healing/targets.ts";
+import type { Store } from "../../mixins/store/store.ts";
+import { storeOf } from "../../mixins/store/store-of.ts";
 import { dataKeyOf, manifestKeyOf } from "./archive/manifest.ts";
 import { ArchiveKeyring } from "./ask-archive-keys.ts";
 import { listBackup } from "./backup-row.ts";

@@ -3,7 +3,7 @@
 import { platform } from "../shared/database/scope.ts";
 import type { Database } from "../shared/database/database.ts";
 import { unknownOf } from "../shared/database/schema-age.ts";
-import type { Store } from "../shared/store/store.ts";
+import type { Store } from "../../mixins/store/store.ts";
 import type { ArchiveKeyring } from "./ask-archive-keys.ts";
 import { openManifest, type OpenArchive } from "./archive/open-manifest.ts";
 import { stepsSince } from "./archive-schema.ts";

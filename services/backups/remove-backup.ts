@@ -1,13 +1,13 @@
 // The end of a backup. It is off the list with the answer; its objects follow by a job, the manifest first, so that at no time
 // a manifest speaks of an archive that is not there; its key last, and with it what only this backup needed.
 import type { ServiceBroker } from "moleculer";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, NotFound } from "../shared/errors.ts";
 import { reachOf } from "../shared/reach.ts";
-import type { Runtime } from "../shared/runtime.ts";
-import { storeOf } from "../shared/store/store-of.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
+import { storeOf } from "../../mixins/store/store-of.ts";
 import { dataKeyOf, manifestKeyOf } from "./archive/manifest.ts";
 import { ArchiveKeyring } from "./ask-archive-keys.ts";
 import { underWay } from "./job.rules.ts";

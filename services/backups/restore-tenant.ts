@@ -3,7 +3,7 @@
 // the freeze ends.
 // What fails, or dies, before that commit has changed nothing; after it nothing is left to do but to let the tenant in.
 import type { AuditChanges } from "../shared/audit-changes.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { Bulk } from "../shared/database/bulk.ts";
 import { type PlainChange, recording } from "../shared/database/change.ts";
 import type { OpenArchive } from "./archive/open-manifest.ts";

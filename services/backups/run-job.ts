@@ -6,8 +6,8 @@ import type { ServiceBroker } from "moleculer";
 import type { EventFacts, PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { EventKind } from "../shared/event-kinds.ts";
-import type { Runtime } from "../shared/runtime.ts";
-import { storeOf, storeSettings } from "../shared/store/store-of.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
+import { storeOf, storeSettings } from "../../mixins/store/store-of.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { ArchiveKeyring } from "./ask-archive-keys.ts";
 import { listBackup, rowsIn } from "./backup-row.ts";
@@ -102,9 +102,9 @@ export function partsOf({ broker, runtime }: Worker): BackupParts {
 }
 
 /** One thread per process. */
-export const movingOf = perRuntime(({ databaseUrl, config }): Moving => {
+export const movingOf = perRuntime(({ databaseUrl, config, postgresEnvironment }): Moving => {
   if (databaseUrl === undefined) throw new Error("the backups need the database");
-  return new MovingThread({ databaseUrl, store: storeSettings(config) });
+  return new MovingThread({ databaseUrl, store: storeSettings(config) }, postgresEnvironment);
 });
 
 /** In the audit log and as events. */

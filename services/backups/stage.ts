@@ -2,7 +2,7 @@
 // decides whether they stay.
 import type { KeyObject } from "node:crypto";
 import { type Bulk, quoted } from "../shared/database/bulk.ts";
-import type { Store } from "../shared/store/store.ts";
+import type { Store } from "../../mixins/store/store.ts";
 import type { ArchivedTable, Manifest } from "./archive/manifest.ts";
 import { readArchive, type TakenBytes } from "./archive/read-archive.ts";
 import { CopySink } from "./copy-sink.ts";

@@ -3,9 +3,9 @@
 import type { ServiceBroker } from "moleculer";
 import { Bulk } from "../shared/database/bulk.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Runtime } from "../shared/runtime.ts";
-import type { Store } from "../shared/store/store.ts";
-import { storeOf } from "../shared/store/store-of.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
+import type { Store } from "../../mixins/store/store.ts";
+import { storeOf } from "../../mixins/store/store-of.ts";
 import { dataKeyOf } from "./archive/manifest.ts";
 import { ArchiveKeyring } from "./ask-archive-keys.ts";
 import { sweepStaged } from "./clear-staged.ts";

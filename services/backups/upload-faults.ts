@@ -1,6 +1,6 @@
 // Uploads to the store that nobody goes on with: parts of archives that cost room and are on no list.
-import type { Remedy } from "../shared/healing/port.ts";
-import { storeOf } from "../shared/store/store-of.ts";
+import type { Remedy } from "../../mixins/healing/port.ts";
+import { storeOf } from "../../mixins/store/store-of.ts";
 
 /** The sweep ends them after three quarters of an hour, every ten minutes. */
 const ageMs = 2 * 3_600_000;

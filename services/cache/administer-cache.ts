@@ -1,7 +1,7 @@
 // Administration: each operation asks every node for its part. A node that does not answer is left out; what it keeps
 // cannot be told to anybody without the database's word for it.
 import type { AuditChanges } from "../shared/audit-changes.ts";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { Invalid } from "../shared/errors.ts";
 import type { ParamsOf, ValueOf } from "../shared/params/types.ts";
 import { ownTenant, reachOf } from "../shared/reach.ts";

@@ -1,5 +1,5 @@
 // What this process's part of the cache holds and how it does, for who watches: all tenants together.
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import type { CacheStore } from "./cache-store.ts";
 
 export function watchCache({ metrics, config }: Runtime, store: CacheStore): void {

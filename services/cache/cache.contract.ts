@@ -1,6 +1,6 @@
 // What the cache offers: values to the patients service, counts and care to administrators.
 import { allow, onlyServices } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { nullable, optional } from "../shared/params/modifiers.ts";
 import { decimal, object } from "../shared/params/results.ts";
@@ -131,6 +131,6 @@ export const cacheContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof cacheContract> {}
 }

@@ -5,8 +5,9 @@
 // reader to be told the truth, so a node may come, go or hang (the patients service asks the database about each value
 // before it tells it).
 // Does not: seal, open, load, or decide who may see a patient.
-import type { Service, ServiceSchema } from "moleculer";
-import { implement, runtimeOf } from "../shared/bus.ts";
+import type { ServiceSchema } from "moleculer";
+import { implement } from "../shared/bus/bus.ts";
+import { figures } from "../../mixins/figures.ts";
 import { database } from "../../mixins/database.ts";
 import { cacheContract } from "./cache.contract.ts";
 import { administer, cleanup, invalidate, stats } from "./administer-cache.ts";
@@ -17,7 +18,7 @@ import { warmUp } from "./warm-up.ts";
 
 const patientCache: ServiceSchema = {
   name: "cache",
-  mixins: [database()],
+  mixins: [database(), figures((runtime) => watchCache(runtime, storeOf(runtime)))],
   actions: implement(cacheContract, {
     "cache.take": async ({ runtime, params }) => takeMany(storeOf(runtime), params),
     "cache.put": async ({ runtime, params: { tenant_id, patient_id, part, ...value } }) =>
@@ -30,10 +31,6 @@ const patientCache: ServiceSchema = {
     "cache.warmup": warmUp,
     ...administer,
   }),
-  started(this: Service): void {
-    const runtime = runtimeOf(this);
-    watchCache(runtime, storeOf(runtime));
-  },
 };
 
 export default patientCache;

@@ -1,5 +1,5 @@
 // Loading patients ahead of their readers, in portions that fit on the bus, onto every node.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { nodeMsMax, reachedTenant, record } from "./administer-cache.ts";
 import type { cacheContract } from "./cache.contract.ts";

@@ -1,6 +1,6 @@
 // The keys of backups' archives, for the backups alone.
 import { onlyServices } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { nullable } from "../shared/params/modifiers.ts";
 import { object } from "../shared/params/results.ts";
 import { id, integer, listOf, text } from "../shared/params/rules.ts";
@@ -45,6 +45,6 @@ export const archiveKeysContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof archiveKeysContract> {}
 }

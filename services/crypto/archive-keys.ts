@@ -1,7 +1,7 @@
 // The keys of backups' archives: each has one of its own, wrapped by the master key of the day it was made. While its row is
 // there nothing is destroyed that the archive may need (retire-keys.ts).
 import { randomBytes } from "node:crypto";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { NotFound, Unavailable } from "../shared/errors.ts";

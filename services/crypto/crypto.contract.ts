@@ -1,6 +1,6 @@
 // What the crypto service offers: keys to the services that seal, the rotation of keys to superadmins.
 import { allow, onlyServices } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
@@ -103,6 +103,6 @@ export const cryptoContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof cryptoContract> {}
 }

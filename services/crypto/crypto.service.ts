@@ -7,8 +7,10 @@
 // Does not: seal or open a client's texts (services/shared/sealing does, where the texts are).
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { detectors } from "../../mixins/detectors.ts";
-import { implement, runtimeOf } from "../shared/bus.ts";
+import { figures } from "../../mixins/figures.ts";
+import { detectors } from "../../mixins/healing/detectors.ts";
+import { worker } from "../../mixins/worker.ts";
+import { implement, runtimeOf } from "../shared/bus/bus.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { closeArchiveKey, dropArchiveKey, makeArchiveKey, openArchiveKey } from "./archive-keys.ts";
 import { archiveKeysContract } from "./archive-keys.contract.ts";
@@ -20,10 +22,14 @@ import { watchRotation } from "./rotation-figures.ts";
 import { rotationStatus } from "./rotation-status.ts";
 import { RotationWorker } from "./rotation-worker.ts";
 import { tenantKeys } from "./tenant-keys.ts";
-import { sessionIdleInTransaction } from "../shared/healing/session-faults.ts";
+import { sessionIdleInTransaction } from "../../mixins/healing/session-faults.ts";
 import { rotationStalled, sealedUnreadable } from "./sealing-faults.ts";
 
 const workerOf = perRuntime((runtime) => new RotationWorker(runtime));
+
+function ensureOwnMasterKey(this: Service): Promise<void> {
+  return ensureMasterKey(runtimeOf(this));
+}
 
 const crypto: ServiceSchema = {
   name: "crypto",
@@ -34,6 +40,10 @@ const crypto: ServiceSchema = {
       rotation_stalled: rotationStalled,
       session_idle_in_transaction: sessionIdleInTransaction,
     }),
+    worker(({ runtime }) => workerOf(runtime)),
+    figures(watchRotation),
+    // Done before all of the above: Moleculer starts the mixins of a service beginning with the last.
+    { started: ensureOwnMasterKey },
   ],
   actions: implement(
     { ...cryptoContract, ...archiveKeysContract },
@@ -48,14 +58,6 @@ const crypto: ServiceSchema = {
       "crypto.drop_archive_key": dropArchiveKey,
     },
   ),
-  async started(this: Service): Promise<void> {
-    await ensureMasterKey(runtimeOf(this));
-    workerOf(runtimeOf(this)).start();
-    watchRotation(runtimeOf(this));
-  },
-  stopped(this: Service): Promise<void> {
-    return workerOf(runtimeOf(this)).stop();
-  },
 };
 
 export default crypto;

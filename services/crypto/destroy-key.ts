@@ -1,5 +1,5 @@
 // An operator's way to end a key by hand, from the REPL: refused while anything needs it.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, NotFound } from "../shared/errors.ts";
 import { destroyDataKey, isNeeded, needsOf } from "./retire-keys.ts";

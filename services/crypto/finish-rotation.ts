@@ -1,7 +1,7 @@
 // The end of a rotation: the old master key goes, the event is told, and the count is what was really done.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { holdMasterKeys } from "./master-keys.ts";
 import { platformTenantId } from "./platform-tenant.ts";
 import { retireMasterKeys } from "./retire-keys.ts";

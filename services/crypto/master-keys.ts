@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import {
   assertBootSecretOpens,
   keyBytes,

@@ -4,7 +4,7 @@
 import { randomBytes, type KeyObject } from "node:crypto";
 import type { Change } from "../shared/database/change.ts";
 import { Unavailable } from "../shared/errors.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import {
   ifItOpens,
   keyBytes,

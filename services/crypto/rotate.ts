@@ -1,7 +1,7 @@
 // Starting a rotation. One transaction: the new master key is kept (wrapped by BOOT_SECRET), all data keys are wrapped by
 // it, every tenant has a new key to seal with, and the walk that seals everything anew is on record. When it has
 // committed the rotation is effective; nothing before it is, and nothing of it can be lost after it.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, Invalid } from "../shared/errors.ts";

@@ -1,7 +1,7 @@
 // Whether a rotation runs and how far it is, and how old the key is, for who watches.
 import { platform } from "../shared/database/scope.ts";
-import { type Figure, known } from "../shared/metrics/sampled.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import { type Figure, known } from "../shared/sampled.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 
 const gauges = {
   records_rotation_running: { help: "1 while a rotation of the key runs, else 0" },

@@ -1,5 +1,5 @@
 // What is known of the last rotation, and of the keys.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { toIso } from "../shared/wire.ts";

@@ -1,5 +1,5 @@
 // Times that everybody who walks, ends keys or tells of it must agree about.
-import type { Config } from "../shared/settings/settings.ts";
+import type { Config } from "../../host/settings/settings.ts";
 
 /** A request that took its keys at the last moment has sealed and written within this; a later one is refused (503). */
 const requestSecondsMax = 3;

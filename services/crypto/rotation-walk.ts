@@ -1,7 +1,7 @@
 // The walk of a rotation: tenant by tenant, table by table, batch by batch, until no row names an old key; then the old
 // keys end. It walks twice: once through everything, and once more after every process must have let go of the old keys,
 // for what was sealed with them meanwhile. All it knows is in the database, so whoever takes over goes on where it stood.
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import { ServiceError } from "../shared/errors.ts";

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import { pause } from "../shared/pause.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { RotationTroubles } from "./rotation-troubles.ts";
 import { leaseRenewed } from "./rotation-times.ts";
 import { walk } from "./rotation-walk.ts";

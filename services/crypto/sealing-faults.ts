@@ -1,8 +1,8 @@
 // Fields that do not open, and a rotation that nobody walks. Neither is mended by a program: a key that is gone is brought back
 // from a backup, or the field is written anew by who knows what was in it.
 import { platform } from "../shared/database/scope.ts";
-import type { Detector } from "../shared/healing/port.ts";
-import { numberIn } from "../shared/healing/targets.ts";
+import type { Detector } from "../../mixins/healing/port.ts";
+import { numberIn } from "../../mixins/healing/targets.ts";
 
 /** Leases last seconds, and every crypto process looks once a second. */
 const stalledMinutes = 5;

@@ -2,7 +2,7 @@
 // names its key any more.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { holdMasterKeys } from "./master-keys.ts";
 import { endUnnamedKeys, forgetMended, inArchive, retireMasterKeys } from "./retire-keys.ts";
 import { letGoSeconds } from "./rotation-times.ts";

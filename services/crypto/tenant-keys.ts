@@ -1,12 +1,12 @@
 // A tenant's data keys: read and unwrapped for whoever seals, made at first use. Nothing is remembered here, so no node's
 // memory can be older than the database.
 import { randomBytes } from "node:crypto";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import { NotFound, Unavailable } from "../shared/errors.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import type { KeyOnWire } from "../shared/sealing/tenant-keys.ts";
 import {
   ifItOpens,

@@ -1,6 +1,6 @@
 // The administrators' health report.
 import { allow } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { logLevels } from "../shared/log-levels.ts";
 import { nullable, optional } from "../shared/params/modifiers.ts";
@@ -82,6 +82,6 @@ export const healthContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof healthContract> {}
 }

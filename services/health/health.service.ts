@@ -2,7 +2,7 @@
 // HEALTH_PORT: a process can be asked for them when nothing else answers.
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { type Call, implement } from "../shared/bus.ts";
+import { type Call, implement } from "../shared/bus/bus.ts";
 import { platform, type Scope } from "../shared/database/scope.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { reachOf } from "../shared/reach.ts";

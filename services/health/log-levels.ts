@@ -1,10 +1,10 @@
 // How much all processes tell in their logs, asked and changed by an operator while they run. It lasts until a process ends;
 // LOG_LEVEL is what it begins with.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Invalid, NotFound } from "../shared/errors.ts";
 import type { LogLevel } from "../shared/log-levels.ts";
-import { offeringNodes } from "../shared/nodes.ts";
+import { offeringNodes } from "../shared/bus/nodes.ts";
 
 const askMs = 5_000;
 

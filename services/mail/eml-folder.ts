@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { access, chmod, constants, open, readdir, rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { makeFolder } from "../shared/embedded/make-folder.ts";
+import { makeFolder } from "../shared/make-folder.ts";
 
 const filesMax = 1_000;
 const abandonedAfterMs = 60_000;

@@ -1,6 +1,6 @@
 // What the mail service answers. Sending needs no action: a change leaves a job in its own transaction.
 import { onlyServices } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { object } from "../shared/params/results.ts";
 import { email, flag } from "../shared/params/rules.ts";
 
@@ -23,6 +23,6 @@ export const mailContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof mailContract> {}
 }

@@ -2,13 +2,13 @@
 // and again when the mail server was away. Job payloads name accounts; tokens are made when the mail is written.
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { detectors } from "../../mixins/detectors.ts";
-import { jobs } from "../../mixins/jobs.ts";
-import { type Actions, callAs, implement } from "../shared/bus.ts";
-import { certificateEnds, mailServer } from "../shared/healing/certificate-faults.ts";
-import { jobFaults } from "../shared/healing/job-faults.ts";
+import { detectors } from "../../mixins/healing/detectors.ts";
+import { jobs } from "../../mixins/jobs/jobs.ts";
+import { type Actions, callAs, implement } from "../shared/bus/bus.ts";
+import { certificateEnds, mailServer } from "../../mixins/healing/certificate-faults.ts";
+import { jobFaults } from "../../mixins/healing/job-faults.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import type { Letter } from "./letter.ts";
 import { mailContract } from "./mail.contract.ts";
 import { createMailer, MailRefused } from "./mailer.ts";

@@ -1,9 +1,9 @@
 // The bot: calls of Telegram's Bot API, through the service's one way out. The token is part of every address and must
 // therefore stand in no error, log line or audit entry: only what readAnswer() makes of an answer leaves this file.
 import { createHash, hkdfSync } from "node:crypto";
-import { Outbound } from "../shared/outbound/outbound.ts";
+import { Outbound } from "../../mixins/outbound/outbound.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
-import { defaultApiRoot } from "../shared/settings/messenger.ts";
+import { defaultApiRoot } from "../shared/telegram.ts";
 import { type BotAnswer, readAnswer } from "./bot-answer.rules.ts";
 import { Pacer } from "./pacer.ts";
 

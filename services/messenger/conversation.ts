@@ -1,9 +1,10 @@
 // Speaking with the messenger, in the one process that holds the bot's lease: being known to it, getting its updates, and
 // telling chats of events. That one process sends all events, so the messenger's limits are kept by one clock.
 import { randomUUID } from "node:crypto";
-import { DeliveryWorker } from "../shared/deliveries/delivery-worker.ts";
+import { DeliveryWorker } from "../../mixins/deliveries/delivery-worker.ts";
+import type { Worker } from "../../mixins/worker.ts";
 import { pause } from "../shared/pause.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import type { Bot } from "./bot.ts";
 import type { BotAnswer } from "./bot-answer.rules.ts";
 import { BotLease, leaseSeconds } from "./bot-lease.ts";
@@ -21,7 +22,7 @@ const checkEveryMs = 30_000;
 
 type Failed = Extract<BotAnswer, { ok: false }>;
 
-export class Conversation {
+export class Conversation implements Worker {
   readonly #runtime: Runtime;
   readonly #bot: Bot;
   readonly #lease: BotLease;
@@ -44,6 +45,7 @@ export class Conversation {
   async stop(): Promise<void> {
     this.#ending.abort();
     await this.#loop;
+    this.#bot.close();
   }
 
   async #run(): Promise<void> {

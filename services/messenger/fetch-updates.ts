@@ -1,6 +1,6 @@
 // Asking for updates by long polling. An update is confirmed, by asking for what comes after it, only when it is committed;
 // after a crash the unconfirmed come again, and those that were taken in have no second effect.
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import type { Bot } from "./bot.ts";
 import type { BotAnswer } from "./bot-answer.rules.ts";
 import { takeUpdate } from "./take-update.ts";

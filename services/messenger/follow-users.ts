@@ -2,7 +2,7 @@
 // longer needed.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { finishEnded } from "./end-link.ts";
 import { lookAgain } from "./subscribe.ts";
 

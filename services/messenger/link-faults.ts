@@ -2,8 +2,8 @@
 // job that follows tells the chat. Where one was missed, this does what the trigger does.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Remedy } from "../shared/healing/port.ts";
-import { numberIn } from "../shared/healing/targets.ts";
+import type { Remedy } from "../../mixins/healing/port.ts";
+import { numberIn } from "../../mixins/healing/targets.ts";
 import { endLinkOfUser, finishEnded } from "./end-link.ts";
 
 const foundMax = 100;

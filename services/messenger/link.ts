@@ -1,5 +1,5 @@
 // Linking and unlinking on behalf of a signed-in user.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { BadRequest, Conflict, Unauthorized } from "../shared/errors.ts";

@@ -1,9 +1,9 @@
 // Linked chats as a channel of the delivery worker. A chat that has blocked the bot, or is gone, is unlinked.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Channel, Delivery, Outcome, TargetRef } from "../shared/deliveries/channel.ts";
+import type { Channel, Delivery, Outcome, TargetRef } from "../../mixins/deliveries/channel.ts";
 import type { Role } from "../shared/roles.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import type { Bot } from "./bot.ts";
 import { endLinkOfChat } from "./end-link.ts";
 import { isOfPatient, maySee } from "./kinds.rules.ts";

@@ -1,6 +1,6 @@
 // What the messenger service offers: linking the caller's own account with a chat, and what the chat is told.
 import { anyone, onlyServices, signedIn } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { allEventKinds } from "../shared/event-kinds.ts";
 import { inHeader, nullable, optional } from "../shared/params/modifiers.ts";
@@ -90,6 +90,6 @@ export const messengerContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof messengerContract> {}
 }

@@ -4,14 +4,15 @@
 // Promises: a code links once; one process at a time speaks with the messenger, and another follows when it dies; an update
 // has one effect; chats are told ids and facts, never a patient's text; the token is in no log, error or answer.
 // Does not: understand talk, work in groups, or keep anything anybody wrote.
-import type { Service, ServiceSchema } from "moleculer";
+import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { detectors } from "../../mixins/detectors.ts";
-import { jobs } from "../../mixins/jobs.ts";
-import { implement, runtimeOf } from "../shared/bus.ts";
-import { certificateEnds, webServer } from "../shared/healing/certificate-faults.ts";
-import { jobFaults } from "../shared/healing/job-faults.ts";
-import { type Bot, botOf } from "./bot.ts";
+import { detectors } from "../../mixins/healing/detectors.ts";
+import { jobs } from "../../mixins/jobs/jobs.ts";
+import { worker } from "../../mixins/worker.ts";
+import { implement } from "../shared/bus/bus.ts";
+import { certificateEnds, webServer } from "../../mixins/healing/certificate-faults.ts";
+import { jobFaults } from "../../mixins/healing/job-faults.ts";
+import { botOf } from "./bot.ts";
 import { Conversation } from "./conversation.ts";
 import { followUsers, sweepMessenger } from "./follow-users.ts";
 import { linkAccount, unlinkAccount } from "./link.ts";
@@ -23,14 +24,9 @@ import { subscribe } from "./subscribe.ts";
 import { linkLeftBehind } from "./link-faults.ts";
 import { registrationLost } from "./registration.ts";
 import { messengerSilent } from "./silence-faults.ts";
-import { overdueRows } from "../shared/healing/overdue-rows.ts";
+import { overdueRows } from "../../mixins/healing/overdue-rows.ts";
 
-interface MessengerService extends Service {
-  bot?: Bot;
-  conversation?: Conversation;
-}
-
-const messenger: ServiceSchema<object, object, object, MessengerService> = {
+const messenger: ServiceSchema = {
   name: "messenger",
   mixins: [
     database(),
@@ -60,6 +56,10 @@ const messenger: ServiceSchema<object, object, object, MessengerService> = {
         },
       ]),
     }),
+    worker(({ runtime }) => {
+      const bot = botOf(runtime);
+      return bot && new Conversation(runtime, bot);
+    }),
   ],
   actions: implement(messengerContract, {
     "messenger.link": linkAccount,
@@ -69,19 +69,6 @@ const messenger: ServiceSchema<object, object, object, MessengerService> = {
     "messenger.take_update": receiveUpdate,
     "messenger.check": async (call) => ({ state: (await readConversation(call.runtime)).state }),
   }),
-  started(this: MessengerService): void {
-    const runtime = runtimeOf(this);
-    const bot = botOf(runtime);
-    if (bot === undefined) return;
-    this.bot = bot;
-    this.conversation = new Conversation(runtime, bot);
-    this.conversation.start();
-  },
-  async stopped(this: MessengerService): Promise<void> {
-    await this.conversation?.stop();
-    // Also reached where nothing was started.
-    this.bot?.close();
-  },
 };
 
 export default messenger;

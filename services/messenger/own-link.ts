@@ -1,10 +1,10 @@
 // What every action of a signed-in user begins and ends with: whose account it is, whether there is a messenger at all, and
 // how the account's link looks now.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, Forbidden } from "../shared/errors.ts";
 import type { Role } from "../shared/roles.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { toIso } from "../shared/wire.ts";
 import { type Bot, botOf } from "./bot.ts";
 import type { MessengerStatus } from "./messenger.contract.ts";

@@ -1,6 +1,6 @@
 // What the messenger posts, where it is told to: believed when it shows the secret it was given.
 import { timingSafeEqual } from "node:crypto";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { BadRequest, Forbidden, NotFound } from "../shared/errors.ts";
 import { bytesOf } from "../shared/raw-body.ts";
 import { botOf } from "./bot.ts";

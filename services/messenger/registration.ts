@@ -1,8 +1,8 @@
 // The messenger's endpoint: where the bot's updates are to be posted, and with which secret. The messenger keeps that for us,
 // and loses it when somebody else who has the token says otherwise.
 import { Unavailable } from "../shared/errors.ts";
-import type { Remedy, Site } from "../shared/healing/port.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Remedy, Site } from "../../mixins/healing/port.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { type Bot, botOf, type Called } from "./bot.ts";
 import { wantedUpdates } from "./fetch-updates.ts";
 import { readConversation } from "./own-link.ts";

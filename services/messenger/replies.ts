@@ -3,7 +3,7 @@
 import { randomInt } from "node:crypto";
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { toIso } from "../shared/wire.ts";
 import { type Bot, botOf } from "./bot.ts";
 import { hashCode, newCode } from "./code.rules.ts";

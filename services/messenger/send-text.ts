@@ -1,5 +1,5 @@
 // One message to one chat, when its turn has come, and what became of it.
-import type { Attempt } from "../shared/deliveries/channel.ts";
+import type { Attempt } from "../../mixins/deliveries/channel.ts";
 import type { Bot } from "./bot.ts";
 import type { Trouble } from "./bot-answer.rules.ts";
 

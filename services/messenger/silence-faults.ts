@@ -1,7 +1,7 @@
 // A messenger that is set up and is not spoken with: its token is not good any more, somebody else asks for its updates, it
 // cannot be reached, or no process holds its lease.
 import { platform } from "../shared/database/scope.ts";
-import type { Detector } from "../shared/healing/port.ts";
+import type { Detector } from "../../mixins/healing/port.ts";
 import { botOf } from "./bot.ts";
 
 const downMinutes = 10;

@@ -1,5 +1,5 @@
 // What a linked chat is told of: asked for by its user, and looked at again whenever the user's role changes.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import type { EventKind } from "../shared/event-kinds.ts";
 import { Conflict, Forbidden } from "../shared/errors.ts";

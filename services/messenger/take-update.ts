@@ -6,7 +6,7 @@ import { platform } from "../shared/database/scope.ts";
 import { exposedFacts } from "../shared/errors.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { RateLimit } from "../shared/rate-limits.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { endLinkOfChat } from "./end-link.ts";
 import { enqueueReply } from "./enqueue-reply.ts";
 import type { Update } from "./update.rules.ts";

@@ -1,6 +1,6 @@
 // What every process answers about itself, whatever services run in it.
 import { onlyServices } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { logLevels } from "../shared/log-levels.ts";
 import { optional } from "../shared/params/modifiers.ts";
 import { json, object } from "../shared/params/results.ts";
@@ -16,6 +16,6 @@ export const nodeContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof nodeContract> {}
 }

@@ -1,7 +1,7 @@
 // Every process has this one, whatever SERVICES names: what can only be asked of a process, and not of a service. It owns
 // nothing and needs no database.
 import type { ServiceSchema } from "moleculer";
-import { implement } from "../shared/bus.ts";
+import { implement } from "../shared/bus/bus.ts";
 import { levelsOf } from "../shared/log-levels.ts";
 import { nodeContract } from "./node.contract.ts";
 

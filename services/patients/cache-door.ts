@@ -1,7 +1,7 @@
 // The way to the cache service. The cache only saves work: whatever is wrong with it (absent, slow, hung), a reader goes
 // on without it, and after a failure it is left alone for a while, so that it costs one short wait and not one for each.
-import type { Call } from "../shared/bus.ts";
-import type { Config } from "../shared/settings/settings.ts";
+import type { Call } from "../shared/bus/bus.ts";
+import type { Config } from "../../host/settings/settings.ts";
 import { TenantBatches } from "../shared/tenant-batches.ts";
 
 export type Part = "patient" | "records";

@@ -1,8 +1,8 @@
 // A remembered value that says another thing than the database under the very stamp of now: it would be told, as readers ask
 // for the stamp alone. A few values of each node are compared at each look. One with an older stamp is no fault: nobody is told it.
-import type { Call } from "../shared/bus.ts";
-import type { Found, Remedy, Site } from "../shared/healing/port.ts";
-import { numberIn } from "../shared/healing/targets.ts";
+import type { Call } from "../shared/bus/bus.ts";
+import type { Found, Remedy, Site } from "../../mixins/healing/port.ts";
+import { numberIn } from "../../mixins/healing/targets.ts";
 import type { Place } from "./cache-door.ts";
 import { loadRecords } from "./patient-records.ts";
 import { loadPatient } from "./read-patient.ts";

@@ -1,5 +1,5 @@
 // Changing a patient: of two changes to one version one wins, and what is not sent stays as it is.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import { Conflict, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";

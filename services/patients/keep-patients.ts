@@ -1,5 +1,5 @@
 // Creating and deleting patients.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import { Conflict, Invalid, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";

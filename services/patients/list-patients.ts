@@ -1,6 +1,6 @@
 // The list of patients. A search finds the beginning of a record number, and whole names and phone numbers by their
 // blind indexes; each alternative has an index of its own.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import type { Statement } from "../shared/database/scope.ts";
 import type { ParamsOf } from "../shared/params/types.ts";

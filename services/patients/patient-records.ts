@@ -1,5 +1,5 @@
 // What is written about a patient, and by whom. Who sees the patient sees it too; nobody changes it.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import { preparedName } from "../shared/database/scope.ts";
 import { NotFound } from "../shared/errors.ts";

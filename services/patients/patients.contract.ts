@@ -1,6 +1,6 @@
 // Patients and what is written about them. Everybody signed in may call; whose patients they see, the action decides.
 import { allow, onlyServices, signedIn } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { deletedList } from "../shared/deleted.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { custom, nullable, optional } from "../shared/params/modifiers.ts";
@@ -203,6 +203,6 @@ export const patientsContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof patientsContract> {}
 }

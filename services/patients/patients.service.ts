@@ -7,10 +7,10 @@
 // Does not: keep keys (crypto).
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { detectors } from "../../mixins/detectors.ts";
-import { jobs } from "../../mixins/jobs.ts";
-import { implement } from "../shared/bus.ts";
-import { jobFaults } from "../shared/healing/job-faults.ts";
+import { detectors } from "../../mixins/healing/detectors.ts";
+import { jobs } from "../../mixins/jobs/jobs.ts";
+import { implement } from "../shared/bus/bus.ts";
+import { jobFaults } from "../../mixins/healing/job-faults.ts";
 import { cacheDiffers } from "./cache-faults.ts";
 import { updatePatient } from "./change-patient.ts";
 import { createPatient, removePatient } from "./keep-patients.ts";
@@ -22,7 +22,7 @@ import { readPatient } from "./read-patient.ts";
 import { deletedItems, type DeletedRow, deletedScope, deletedTail } from "../shared/deleted.ts";
 import { restorePatient } from "./restore-patient.ts";
 import { sealForCache } from "./seal-for-cache.ts";
-import { overdueRows, purgedAfter } from "../shared/healing/overdue-rows.ts";
+import { overdueRows, purgedAfter } from "../../mixins/healing/overdue-rows.ts";
 
 const patients: ServiceSchema = {
   name: "patients",

@@ -2,7 +2,7 @@
 // transaction grows with the number of them.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 
 const batch = 500;
 const batchesMax = 200;

@@ -1,7 +1,7 @@
 // Reading one patient. What cannot be recorded is not told. From the cache when it has the patient and the database says
 // that what it has is still so; from the database otherwise.
 import type { AuditChanges } from "../shared/audit-changes.ts";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import { NotFound, Unavailable } from "../shared/errors.ts";
 import { perRuntime } from "../shared/per-runtime.ts";

@@ -1,6 +1,6 @@
 // Patients and their records as the cache keeps them: taken from it, or read and put there, one reading per key at a time.
 // What comes from here may be outdated; RecordedReads decides.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { openingKeys, sealingKeys } from "../shared/sealing/ask-keys.ts";
 import { SealBroken } from "../shared/sealing/seal-broken.ts";

@@ -1,6 +1,6 @@
 // Bringing a deleted patient back, until the purge: an operator's work, from the REPL. The answer names the patient by
 // numbers alone, as a terminal is no place for what is sealed.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, Forbidden, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";

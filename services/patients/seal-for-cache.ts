@@ -1,5 +1,5 @@
 // Patients for the cache's warm-up: read in one statement, opened, and sealed as the cache keeps them.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { ParamsOf, ValueOf } from "../shared/params/types.ts";
 import { patientColumns, type PatientRow, toPatient } from "./patient-row.ts";

@@ -1,6 +1,6 @@
 // Whose patients a caller sees: their own tenant's, and of those their department's, unless they see all. A superadmin
 // is no exception: patients are their clinic's affair.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { Forbidden } from "../shared/errors.ts";
 import type { Viewer } from "./patients.rules.ts";
 

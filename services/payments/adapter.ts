@@ -1,6 +1,6 @@
 // What differs from one provider to the next: where the signature is, what it is over, how the body is laid out. An
 // adapter turns the bytes of a request into one notification or refuses them; everything after that is the same for all.
-import type { Config } from "../shared/settings/settings.ts";
+import type { Config } from "../../host/settings/settings.ts";
 import { BadRequest } from "../shared/errors.ts";
 import type { ProviderName } from "./payments.contract.ts";
 import type { Status } from "./payment.rules.ts";

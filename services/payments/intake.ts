@@ -2,15 +2,15 @@
 // of it is under way goes together with the next one, so that a transaction, and the tenant's place in the audit log, is
 // shared by many under load and nothing waits for a clock.
 import { createHash } from "node:crypto";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
-import { errorCode } from "../shared/embedded/start-error.ts";
+import { errorCode } from "../shared/start-error.ts";
 import { Conflict, Unavailable } from "../shared/errors.ts";
 import { auditRefusal } from "../shared/limits/audit-refusal.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { bytesOf } from "../shared/raw-body.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { TenantBatches } from "../shared/tenant-batches.ts";
 import type { ProviderAdapter } from "./adapter.ts";
 import { decideBatch, type Item, type Outcome } from "./decide-batch.ts";

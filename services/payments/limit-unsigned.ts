@@ -1,7 +1,7 @@
 // Without a secret nobody vouches for a notification: anybody may post as many as they like, under ids of their own. So there
 // are few a minute from one address, and few a day in all. Beyond that it is 429, not a silent 200: a provider comes
 // again with what was refused, and once a secret is set it counts. What is signed is never held up by this.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { limitDaily } from "../shared/limits/daily-limit.ts";
 import { perRuntime } from "../shared/per-runtime.ts";

@@ -1,6 +1,6 @@
 // The inbox of notifications as operators see it, and one payment with what was told of it. Both reach over all tenants: most
 // notifications that act on nothing are nobody's.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import { platform, preparedName } from "../shared/database/scope.ts";
 import { NotFound } from "../shared/errors.ts";

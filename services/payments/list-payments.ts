@@ -1,5 +1,5 @@
 // The list of payments, of one tenant or, for a superadmin, of all that live.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import { preparedName, type Scope, type Statement } from "../shared/database/scope.ts";
 import type { ParamsOf } from "../shared/params/types.ts";

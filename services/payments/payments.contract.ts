@@ -1,6 +1,6 @@
 // What the payments service offers: the providers' notifications come in, administrators look at what became of them.
 import { allow, anyone } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { emptyIsNull, inHeader, nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
@@ -187,6 +187,6 @@ export const paymentsContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof paymentsContract> {}
 }

@@ -7,10 +7,11 @@
 // Does not: ask providers anything, move money, or compute with amounts.
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { detectors } from "../../mixins/detectors.ts";
-import { jobs } from "../../mixins/jobs.ts";
-import { implement, runtimeOf } from "../shared/bus.ts";
-import { jobFaults } from "../shared/healing/job-faults.ts";
+import { figures } from "../../mixins/figures.ts";
+import { detectors } from "../../mixins/healing/detectors.ts";
+import { jobs } from "../../mixins/jobs/jobs.ts";
+import { implement, runtimeOf } from "../shared/bus/bus.ts";
+import { jobFaults } from "../../mixins/healing/job-faults.ts";
 import { cardProvider } from "./card-provider.ts";
 import { takeNotification } from "./intake.ts";
 import { getPayment, listNotifications } from "./list-notifications.ts";
@@ -20,7 +21,7 @@ import { paymentsContract } from "./payments.contract.ts";
 import { sweepNotifications } from "./sweep-notifications.ts";
 import { paymentsUnverified } from "./unverified-faults.ts";
 import { walletProvider } from "./wallet-provider.ts";
-import { overdueRows } from "../shared/healing/overdue-rows.ts";
+import { overdueRows } from "../../mixins/healing/overdue-rows.ts";
 
 const payments: ServiceSchema = {
   name: "payments",
@@ -37,6 +38,7 @@ const payments: ServiceSchema = {
         },
       ]),
     }),
+    figures(countPayments),
   ],
   actions: implement(paymentsContract, {
     "payments.take_card": (call) => takeNotification(call, cardProvider),
@@ -47,7 +49,6 @@ const payments: ServiceSchema = {
   }),
   started(this: Service) {
     const { config, log } = runtimeOf(this);
-    countPayments(runtimeOf(this));
     for (const { provider, secretsOf } of [cardProvider, walletProvider])
       if (config.production && secretsOf(config).length === 0)
         log.warn(

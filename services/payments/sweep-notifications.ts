@@ -4,7 +4,7 @@
 // What nobody has signed anybody may have written, and it acts on nothing: it goes after a week.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 
 const keptDays = 90;
 const unsignedKeptDays = 7;

@@ -1,8 +1,8 @@
 // Notifications whose signature is not good any more, of a provider whose signatures were: its secret was changed there and not
 // here. Whoever sends unsigned things opens no incident by it, as long as a verified one comes now and then.
 import { platform } from "../shared/database/scope.ts";
-import type { Detector } from "../shared/healing/port.ts";
-import { textIn } from "../shared/healing/targets.ts";
+import type { Detector } from "../../mixins/healing/port.ts";
+import { textIn } from "../../mixins/healing/targets.ts";
 
 /** Fewer may be anybody's tries. */
 const unverifiedMin = 5;

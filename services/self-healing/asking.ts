@@ -1,6 +1,6 @@
 // The questions of one look to the services' detectors. Each waits only as long as the look may take, so that the look ends
 // in time and names what has not answered.
-import { askForFaults, askMsMax, type Looked } from "../shared/healing/port.ts";
+import { askForFaults, askMsMax, type Looked } from "../../mixins/healing/port.ts";
 import type { Looker } from "./look.ts";
 
 /** A detector that did not end in time, or failed. */

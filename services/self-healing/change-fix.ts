@@ -1,5 +1,5 @@
 // What a person decides: that a fix may be applied by itself, or that its fault is not to be looked for any more.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, NotFound } from "../shared/errors.ts";

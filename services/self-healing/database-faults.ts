@@ -1,8 +1,8 @@
 // What PostgreSQL's own catalogue and statistics say is wrong with the database. Mending it takes the rights of the tables'
 // owner, which no service has, so a person is told. These views are small and readable by every login.
 import { platform } from "../shared/database/scope.ts";
-import type { Detector, Found, Site } from "../shared/healing/port.ts";
-import { textIn } from "../shared/healing/targets.ts";
+import type { Detector, Found, Site } from "../../mixins/healing/port.ts";
+import { textIn } from "../../mixins/healing/targets.ts";
 
 const foundMax = 50;
 /** Below that a table is too small to matter. */

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { PlainChange } from "../shared/database/change.ts";
 import { Caller } from "../shared/caller.ts";
-import type { KnownFault } from "../shared/healing/known-fault.ts";
+import type { KnownFault } from "../../mixins/healing/known-fault.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { toIso } from "../shared/wire.ts";
 import type { fixShape } from "./self-healing.contract.ts";

@@ -1,5 +1,5 @@
 // The fixes there are, and how well healing works.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { toIso } from "../shared/wire.ts";

@@ -1,8 +1,8 @@
 // Open incidents by fault, and when faults were last looked for, for who watches. Each known fault is shown, also with none.
 import { platform } from "../shared/database/scope.ts";
-import { catalogue } from "../shared/healing/catalogue.ts";
-import { type Figure, known } from "../shared/metrics/sampled.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import { catalogue } from "../../mixins/healing/catalogue.ts";
+import { type Figure, known } from "../shared/sampled.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 
 const gauges = {
   records_incidents_open: {

@@ -1,5 +1,5 @@
 // Incidents with their evidence and history.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import { platform, preparedName } from "../shared/database/scope.ts";
 import type { ParamsOf, ValueOf } from "../shared/params/types.ts";

@@ -2,10 +2,10 @@
 // that does not end, and a service that does not answer, are left out and named; the others are looked at all the same.
 import type { ServiceBroker } from "moleculer";
 import { platform } from "../shared/database/scope.ts";
-import { catalogue, type FaultCode } from "../shared/healing/catalogue.ts";
-import type { KnownFault } from "../shared/healing/known-fault.ts";
-import { type Finding, findingsMax } from "../shared/healing/port.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import { catalogue, type FaultCode } from "../../mixins/healing/catalogue.ts";
+import type { KnownFault } from "../../mixins/healing/known-fault.ts";
+import { type Finding, findingsMax } from "../../mixins/healing/port.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { Asking, type Unanswered } from "./asking.ts";
 import { system } from "./fix-row.ts";
 import { aheadSecondsMax, deadSeconds } from "./incident.rules.ts";

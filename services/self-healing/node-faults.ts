@@ -2,11 +2,11 @@
 // that fill up, and nodes that tell others that they live but answer no call. A person acts: what runs where is not the
 // service's to decide.
 import type { ServiceBroker } from "moleculer";
-import { knownNodes } from "../shared/nodes.ts";
+import { knownNodes } from "../shared/bus/nodes.ts";
 import { platform } from "../shared/database/scope.ts";
-import { catalogue } from "../shared/healing/catalogue.ts";
-import { type NodeFacts, nodeFactsCode } from "../shared/healing/node-facts.ts";
-import { askForFaults, type Detector, type Found, type Site } from "../shared/healing/port.ts";
+import { catalogue } from "../../mixins/healing/catalogue.ts";
+import { type NodeFacts, nodeFactsCode } from "../../mixins/healing/node-facts.ts";
+import { askForFaults, type Detector, type Found, type Site } from "../../mixins/healing/port.ts";
 
 const nodesMax = 200;
 const askMs = 3_000;

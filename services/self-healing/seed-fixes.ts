@@ -1,9 +1,9 @@
 // Loading the built-in catalogue: what is missing is proposed, what nobody edited is brought up to date.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
-import { catalogue, type FaultCode } from "../shared/healing/catalogue.ts";
-import type { KnownFault } from "../shared/healing/known-fault.ts";
+import { catalogue, type FaultCode } from "../../mixins/healing/catalogue.ts";
+import type { KnownFault } from "../../mixins/healing/known-fault.ts";
 import { hashOf, platformTenant, type Texts } from "./fix-row.ts";
 
 type Known = KnownFault & { code: FaultCode };

@@ -1,7 +1,7 @@
 // Self-healing: the interface's five operations, and ours: the incidents, and a look at once.
 import { allow } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
-import { catalogue } from "../shared/healing/catalogue.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
+import { catalogue } from "../../mixins/healing/catalogue.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { nullable, optional } from "../shared/params/modifiers.ts";
 import { decimal, json, object, timestamp } from "../shared/params/results.ts";
@@ -192,6 +192,6 @@ export const selfHealingContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof selfHealingContract> {}
 }

@@ -1,18 +1,19 @@
 // Self-healing: known faults are looked for, told, and mended where a person has confirmed the remedy.
 // Owns fixes, incidents with their history, and when each fault was last looked for. Detectors and remedies live with the
-// services that own what they look at (services/shared/healing/port.ts); see README.md in this folder.
+// services that own what they look at (mixins/healing/port.ts); see README.md in this folder.
 // Promises: nothing is mended that no person confirmed; each try is asked for by its detector before and after; one at a time
 // per fix over all processes; what fails, or is everywhere at once, stops and a person is told.
 // Does not: touch any table of others.
-import type { Service, ServiceSchema } from "moleculer";
+import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { detectors } from "../../mixins/detectors.ts";
-import { jobs } from "../../mixins/jobs.ts";
-import { implement, listen, runtimeOf } from "../shared/bus.ts";
+import { figures } from "../../mixins/figures.ts";
+import { detectors } from "../../mixins/healing/detectors.ts";
+import { jobs } from "../../mixins/jobs/jobs.ts";
+import { stopSignal, type WithStopSignal } from "../../mixins/stop-signal.ts";
+import { implement, listen } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
-import { faultOf } from "../shared/healing/catalogue.ts";
-import { jobWorkerGone } from "../shared/healing/job-faults.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import { faultOf } from "../../mixins/healing/catalogue.ts";
+import { jobWorkerGone } from "../../mixins/healing/job-faults.ts";
 import { confirmFix, removeFix } from "./change-fix.ts";
 import { system } from "./fix-row.ts";
 import { listFixes, readStats } from "./fixes.ts";
@@ -35,38 +36,33 @@ import {
   certificateEnds,
   databaseServer,
   webServer,
-} from "../shared/healing/certificate-faults.ts";
-import { sessionIdleInTransaction } from "../shared/healing/session-faults.ts";
+} from "../../mixins/healing/certificate-faults.ts";
+import { sessionIdleInTransaction } from "../../mixins/healing/session-faults.ts";
 import { clocksApart, diskFilling, nodeSilent, nodesOfTwoVersions } from "./node-faults.ts";
 import { tenancyWallDown } from "./wall-faults.ts";
-
-interface SelfHealingService extends Service {
-  runtime: Runtime;
-  stopping?: AbortController;
-}
 
 const lookMsMax = 45_000;
 const lookNowMsMax = 7_000;
 /** Of the time that a call has on the bus, for what a look has to write at its end. */
 const spareMs = 2_000;
 
-const selfHealing: ServiceSchema<object, object, object, SelfHealingService> = {
+const selfHealing: ServiceSchema = {
   name: "self-healing",
   mixins: [
+    stopSignal(),
     database(),
-    jobs<SelfHealingService>({
+    jobs<WithStopSignal>({
       tasks: {
         async "self-healing.look"() {
-          await lookForFaults({ broker: this.broker, runtime: runtimeOf(this) }, "due", lookMsMax);
+          await lookForFaults(this, "due", lookMsMax);
         },
         async "self-healing.heal"(payload) {
           const { code } = payload as { code: string };
-          const stopping = this.stopping?.signal ?? AbortSignal.abort();
-          await healDue({ broker: this.broker, runtime: runtimeOf(this), stopping }, code);
+          await healDue(this, code);
         },
         async "self-healing.suspect"(payload) {
           const { code } = payload as { code: string };
-          await lookForFaults({ broker: this.broker, runtime: runtimeOf(this) }, { code }, lookMsMax);
+          await lookForFaults(this, { code }, lookMsMax);
         },
         "self-healing.sweep": sweepIncidents,
       },
@@ -95,6 +91,7 @@ const selfHealing: ServiceSchema<object, object, object, SelfHealingService> = {
       nodes_of_two_versions: nodesOfTwoVersions,
       node_silent: nodeSilent,
     }),
+    figures(watchIncidents),
   ],
   actions: implement(selfHealingContract, {
     "self-healing.fixes": listFixes,
@@ -119,15 +116,6 @@ const selfHealing: ServiceSchema<object, object, object, SelfHealingService> = {
       });
     },
   }),
-  created(this: SelfHealingService): void {
-    this.stopping = new AbortController();
-  },
-  started(this: SelfHealingService): void {
-    watchIncidents(runtimeOf(this));
-  },
-  async stopped(this: SelfHealingService): Promise<void> {
-    this.stopping?.abort(new Error("the process stops"));
-  },
 };
 
 export default selfHealing;

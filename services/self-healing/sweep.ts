@@ -1,8 +1,8 @@
 // What is old goes: incidents 90 days after their end, deleted fixes that no incident names any more, looks for faults that
 // this version does not know.
 import { platform } from "../shared/database/scope.ts";
-import { catalogue } from "../shared/healing/catalogue.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import { catalogue } from "../../mixins/healing/catalogue.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { system } from "./fix-row.ts";
 
 const batch = 1_000;

@@ -1,8 +1,8 @@
 // The wall between tenants in the database: it is looked at when a process starts, and here while it runs. Who takes it down has
 // the owner's rights, so a person is told at once.
 import { wallFaults } from "../shared/database/guard.ts";
-import type { Detector } from "../shared/healing/port.ts";
-import { textIn } from "../shared/healing/targets.ts";
+import type { Detector } from "../../mixins/healing/port.ts";
+import { textIn } from "../../mixins/healing/targets.ts";
 
 export const tenancyWallDown: Detector = {
   async find({ db }, { target }) {

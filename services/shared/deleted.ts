@@ -1,6 +1,6 @@
 // What was deleted and is not purged yet, for operators who look for the id to bring it back by. No route leads here.
 import { allow } from "./access.ts";
-import type { Call } from "./bus.ts";
+import type { Call } from "./bus/bus.ts";
 import { platform, type Scope } from "./database/scope.ts";
 import { Forbidden } from "./errors.ts";
 import { optional } from "./params/modifiers.ts";

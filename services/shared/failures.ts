@@ -1,7 +1,7 @@
 // What an action may throw over the bus: errors of ours as they are, lost dependencies as 503, anything else as one
 // constant 500. Raw errors of libraries and of the database stay on their node, where the log has them.
 import { Errors } from "moleculer";
-import { errorCode } from "./embedded/start-error.ts";
+import { errorCode } from "./start-error.ts";
 import { exposedFacts, ServiceError, tenantRestoring, Unavailable } from "./errors.ts";
 
 const lostDatabase =

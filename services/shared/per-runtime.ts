@@ -1,6 +1,6 @@
 // Things a service has once per process and makes when the first call needs them: the runtime (settings, secrets,
 // database) opens only after the services are loaded.
-import type { Runtime } from "./runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 
 export function perRuntime<T>(make: (runtime: Runtime) => T): (runtime: Runtime) => T {
   const made = new WeakMap<Runtime, { value: T }>();

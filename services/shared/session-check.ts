@@ -3,7 +3,7 @@
 // is read once more, by one question to `auth` for all calls of a turn. What waits later, for a lock or a connection, is
 // asked again at the end of its transaction (database/live-session.ts).
 import type { ServiceBroker } from "moleculer";
-import { callAs } from "./bus.ts";
+import { callAs } from "./bus/bus.ts";
 import type { Caller, Principal } from "./caller.ts";
 import { sessionEnded } from "./errors.ts";
 import type { Role } from "./roles.ts";

@@ -2,7 +2,7 @@
 // loop goes together; what comes while a statement is under way is collected and goes together when it is back. So nothing
 // waits for a clock, and under load the price of a transaction is shared.
 import { setImmediate as immediate } from "node:timers/promises";
-import { errorCode } from "./embedded/start-error.ts";
+import { errorCode } from "./start-error.ts";
 import { currentTrail, detached, followOneOf, type Trail } from "./tracing.ts";
 import { translate } from "./failures.ts";
 

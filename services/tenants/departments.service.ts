@@ -4,7 +4,7 @@
 // user too); users cannot be put into another tenant's department.
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { implement } from "../shared/bus.ts";
+import { implement } from "../shared/bus/bus.ts";
 import { DepartmentEntity } from "./department.entity.ts";
 import { departmentsContract } from "./departments.contract.ts";
 import { createDepartment, removeDepartment, updateDepartment } from "./keep-departments.ts";

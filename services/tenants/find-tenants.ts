@@ -1,5 +1,5 @@
 // Reading tenants.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { NotFound } from "../shared/errors.ts";
 import { reachOf } from "../shared/reach.ts";

@@ -1,6 +1,6 @@
 // Changing departments.
 import { LockMode } from "@mikro-orm/core";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { Conflict, Invalid, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";

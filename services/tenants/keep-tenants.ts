@@ -1,7 +1,7 @@
 // Changing tenants.
 import { LockMode } from "@mikro-orm/core";
 import { roleOf } from "../shared/access.ts";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
@@ -9,7 +9,7 @@ import { Conflict, Forbidden, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { ownTenant, reachOf } from "../shared/reach.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { TenantEntity, type TenantRow, toTenant } from "./tenant.entity.ts";
 import type { Tenant, tenantsContract } from "./tenants.contract.ts";
 import { loggedSettings, platformSubdomain } from "./tenants.rules.ts";

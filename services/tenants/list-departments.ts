@@ -1,5 +1,5 @@
 // Reading departments. A tenant has tens of them, seldom hundreds, so a search may walk them all.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { preparedName } from "../shared/database/scope.ts";
 import { NotFound } from "../shared/errors.ts";
 import type { ParamsOf } from "../shared/params/types.ts";

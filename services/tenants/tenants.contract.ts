@@ -1,6 +1,6 @@
 // Tenants: their administration, the public listing, and how other services find one.
 import { allow, anyone, onlyServices } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { deletedList } from "../shared/deleted.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { custom, nullable, optional, withDefault } from "../shared/params/modifiers.ts";
@@ -135,6 +135,6 @@ export const tenantsContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof tenantsContract> {}
 }

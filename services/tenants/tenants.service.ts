@@ -5,10 +5,10 @@
 // can be neither (the database refuses too).
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { detectors } from "../../mixins/detectors.ts";
-import { jobs } from "../../mixins/jobs.ts";
-import { implement } from "../shared/bus.ts";
-import { jobFaults } from "../shared/healing/job-faults.ts";
+import { detectors } from "../../mixins/healing/detectors.ts";
+import { jobs } from "../../mixins/jobs/jobs.ts";
+import { implement } from "../shared/bus/bus.ts";
+import { jobFaults } from "../../mixins/healing/job-faults.ts";
 import { deletedItems, type DeletedRow, deletedScope, deletedTail } from "../shared/deleted.ts";
 import { findTenant, getTenant, listPublicTenants, listTenants } from "./find-tenants.ts";
 import {
@@ -22,7 +22,7 @@ import {
 import { TenantEntity } from "./tenant.entity.ts";
 import { tenantsContract } from "./tenants.contract.ts";
 import { departmentHeadGone } from "./department-faults.ts";
-import { overdueRows, purgedAfter } from "../shared/healing/overdue-rows.ts";
+import { overdueRows, purgedAfter } from "../../mixins/healing/overdue-rows.ts";
 
 const tenants: ServiceSchema = {
   name: "tenants",

@@ -1,6 +1,6 @@
 // The rates of what anyone may ask for without a token. Those of a day follow from the two settings of a minute. Counters
 // name nobody: an account, and an account with an origin, are slots that `auth.recognise` makes of them.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { addressKey, RateLimit } from "../shared/rate-limits.ts";
 

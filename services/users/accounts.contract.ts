@@ -1,6 +1,6 @@
 // What people do about their own account without a token: register, verify the e-mail address, reset the password.
 import { anyone, onlyServices } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { deviceHint } from "../shared/device-hint.ts";
 import { nullable, optional, withDefault } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
@@ -131,6 +131,6 @@ export const accountsContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof accountsContract> {}
 }

@@ -5,7 +5,7 @@
 // token is made when the mail is sent, so it is never at rest in clear.
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { implement } from "../shared/bus.ts";
+import { implement } from "../shared/bus/bus.ts";
 import { accountsContract } from "./accounts.contract.ts";
 import { findRecipient, mintMailToken } from "./mint-mail-token.ts";
 import { register } from "./register.ts";

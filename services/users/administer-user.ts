@@ -2,7 +2,7 @@
 // on each other at once are seen one after the other and the last one stays.
 import { LockMode } from "@mikro-orm/core";
 import { roleOf } from "../shared/access.ts";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, Forbidden, NotFound } from "../shared/errors.ts";

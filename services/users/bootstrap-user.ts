@@ -1,5 +1,5 @@
 // The users that a start makes sure of: the first superadmin and the demo's people.
-import type { Call, ResultOf } from "../shared/bus.ts";
+import type { Call, ResultOf } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { insertUser, vouchedFor } from "./create-user.ts";

@@ -1,7 +1,7 @@
 // Making a user, by an administrator or at start-up.
 import type { AuditChanges } from "../shared/audit-changes.ts";
 import { roleOf } from "../shared/access.ts";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { Conflict, Forbidden, Invalid } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";

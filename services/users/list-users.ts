@@ -1,6 +1,6 @@
 // The list of users. The total is exact and cheap: without a search it is the sum of a few counters that triggers
 // keep, with one it is the size of what the search found.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import { preparedName, type Scope, type Statement } from "../shared/database/scope.ts";
 import type { ParamsOf } from "../shared/params/types.ts";

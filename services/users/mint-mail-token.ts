@@ -1,5 +1,5 @@
 // Making the token of a mail at the moment it is sent, and finding whom to send to.
-import type { Call, ResultOf } from "../shared/bus.ts";
+import type { Call, ResultOf } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { ParamsOf } from "../shared/params/types.ts";

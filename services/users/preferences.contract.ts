@@ -1,6 +1,6 @@
 // Each user's own preferences.
 import { signedIn } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { nullable, optional } from "../shared/params/modifiers.ts";
 import { object, timestamp } from "../shared/params/results.ts";
@@ -53,6 +53,6 @@ export const preferencesContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof preferencesContract> {}
 }

@@ -2,7 +2,7 @@
 // Promises: settings are merged at the top level under the row's lock, so two clients do not undo each other; nobody changes them without end.
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { type Call, implement } from "../shared/bus.ts";
+import { type Call, implement } from "../shared/bus/bus.ts";
 import { Forbidden, Invalid } from "../shared/errors.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { RateLimit } from "../shared/rate-limits.ts";

@@ -4,7 +4,7 @@
 import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 
 const batch = 500;
 const batchesMax = 200;

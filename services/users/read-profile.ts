@@ -1,5 +1,5 @@
 // The signed-in user's own profile: one statement, on every client's start-up path.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { Statement } from "../shared/database/scope.ts";
 import { Unauthorized } from "../shared/errors.ts";
 import { toIso } from "../shared/wire.ts";

@@ -1,6 +1,6 @@
 // Registering with a tenant.
 import { randomUUID } from "node:crypto";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { Forbidden, Invalid, NotFound, type ServiceError, Unavailable } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";

@@ -1,5 +1,5 @@
 // Taking a hash that `auth` made anew of a password that was just right, where it costs more to guess than the one before.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 
 interface Renewal {
   tenant_id: number;

@@ -2,7 +2,7 @@
 // found out when the job runs, so neither the answer nor its time tells. An account has so many mails a day for strangers and
 // so many for origins it knows, so a stranger takes no turn from its owner; a job without a turn sends nothing.
 import { randomUUID } from "node:crypto";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { limitMails, limitWishes, type MailKind, takeTurn } from "./account-limits.ts";

@@ -1,5 +1,5 @@
 // Completing a reset with the token from the mail.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { assertGoodPassword } from "./create-user.ts";
 import { endRegistration } from "./registration.ts";

@@ -2,8 +2,8 @@
 // both or in neither, and nothing healthy is ever taken for a fault.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Remedy } from "../shared/healing/port.ts";
-import { numberIn } from "../shared/healing/targets.ts";
+import type { Remedy } from "../../mixins/healing/port.ts";
+import { numberIn } from "../../mixins/healing/targets.ts";
 
 /** A look counts the users of so many tenants by an index, and the next one goes on behind them. */
 const tenantsMax = 100;

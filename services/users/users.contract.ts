@@ -1,6 +1,6 @@
 // What the users service offers: administration of users, and each user's own profile.
 import { allow, onlyServices, signedIn } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { deletedList } from "../shared/deleted.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { nullable, optional, withDefault } from "../shared/params/modifiers.ts";
@@ -158,7 +158,7 @@ export const usersContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Events {
     /** Every session of the user has just been revoked. */
     "users.sessions_ended": { tenant_id: number; user_id: number };

@@ -6,10 +6,10 @@
 // Does not: sign anybody in (auth) or send mail (mail).
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { detectors } from "../../mixins/detectors.ts";
-import { jobs } from "../../mixins/jobs.ts";
-import { implement } from "../shared/bus.ts";
-import { jobFaults } from "../shared/healing/job-faults.ts";
+import { detectors } from "../../mixins/healing/detectors.ts";
+import { jobs } from "../../mixins/jobs/jobs.ts";
+import { implement } from "../shared/bus/bus.ts";
+import { jobFaults } from "../../mixins/healing/job-faults.ts";
 import { deletedItems, type DeletedRow, deletedScope, deletedTail } from "../shared/deleted.ts";
 import { changeRole, removeUser, restoreUser, setBlocked } from "./administer-user.ts";
 import { bootstrapUser } from "./bootstrap-user.ts";
@@ -20,8 +20,8 @@ import { readProfile } from "./read-profile.ts";
 import { UserEntity } from "./user.entity.ts";
 import { usersContract } from "./users.contract.ts";
 import { userCountsDiffer } from "./user-count-faults.ts";
-import { overdueRows, purgedAfter } from "../shared/healing/overdue-rows.ts";
-import { sessionIdleInTransaction } from "../shared/healing/session-faults.ts";
+import { overdueRows, purgedAfter } from "../../mixins/healing/overdue-rows.ts";
+import { sessionIdleInTransaction } from "../../mixins/healing/session-faults.ts";
 
 const users: ServiceSchema = {
   name: "users",

@@ -2,7 +2,7 @@
 // registered the address: a stranger may have, with a password of his own, and wait for her to press the mail's button. So
 // the registration's password opens the account only when it is given here too, or when this call comes from where the
 // registration came from, as a program's does that registers and verifies by itself. Otherwise it is void.
-import type { Call, ResultOf } from "../shared/bus.ts";
+import type { Call, ResultOf } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Invalid } from "../shared/errors.ts";
 import type { ParamsOf } from "../shared/params/types.ts";

@@ -1,7 +1,7 @@
 // What is on its way to a webhook that was switched off or deleted ends there, in batches: it may be a long backlog.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 
 const batch = 2_000;
 const batchesMax = 1_000;

@@ -1,6 +1,6 @@
 // Changing and deleting webhooks. What was on its way to one that is switched off or deleted is canceled by a job, as it
 // may be much.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { Unavailable } from "../shared/errors.ts";
 import type { ParamsOf } from "../shared/params/types.ts";

@@ -1,6 +1,6 @@
 // What the audit service hands over to be posted: signed checkpoints of the log, for an address of the operator's.
 import { onlyServices } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { object } from "../shared/params/results.ts";
 import { integer, oneOf, text } from "../shared/params/rules.ts";
 
@@ -22,6 +22,6 @@ export const checkpointsContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof checkpointsContract> {}
 }

@@ -1,6 +1,6 @@
 // The log of deliveries and what can be done about it: see what happened, send one again, send all that was missed.
 import { allow } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { eventKinds } from "../shared/event-kinds.ts";
 import { namedPayload } from "../shared/event-payloads.ts";
@@ -124,6 +124,6 @@ export const deliveriesContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof deliveriesContract> {}
 }

@@ -1,8 +1,8 @@
 // Targets with deliveries that are due while nothing says so: no worker would ever look at them again.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Detector, Remedy } from "../shared/healing/port.ts";
-import { numberIn } from "../shared/healing/targets.ts";
+import type { Detector, Remedy } from "../../mixins/healing/port.ts";
+import { numberIn } from "../../mixins/healing/targets.ts";
 
 const foundMax = 100;
 /** Longer than any lease, and than a worker takes to note when a target is due next. */

@@ -1,8 +1,8 @@
 // How much waits to be told, how long already, and how many webhooks fail, for who watches. Of all channels, as the outbox and
 // the deliveries are this service's.
 import { platform } from "../shared/database/scope.ts";
-import type { Figure } from "../shared/metrics/sampled.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Figure } from "../shared/sampled.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 
 /** Counting ends here: beyond it the number says nothing more, and the age still grows. */
 const countedMax = 10_000;

@@ -1,5 +1,5 @@
 // The log of a webhook's deliveries.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import { preparedName } from "../shared/database/scope.ts";
 import { NotFound } from "../shared/errors.ts";

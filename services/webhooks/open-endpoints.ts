@@ -1,10 +1,10 @@
 // Webhooks as they can be spoken to: their secrets opened. Read anew every second while something is on its way, so that a
 // change of address or secret counts at once.
 import type { ServiceBroker } from "moleculer";
-import { callAs } from "../shared/bus.ts";
+import { callAs } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { TargetRef } from "../shared/deliveries/channel.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { TargetRef } from "../../mixins/deliveries/channel.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 import { openSecrets, type SealedSecrets } from "./open-secrets.ts";
 import type { Endpoint } from "./post-event.ts";

@@ -1,11 +1,11 @@
 // Reading webhooks, and what they may ask for: always those of the caller's own tenant, whoever the caller is.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { eventKinds } from "../shared/event-kinds.ts";
 import { eventDescriptions } from "../shared/event-payloads.ts";
 import { toJsonSchema } from "../shared/params/json-schema.ts";
 import { Forbidden, Invalid, NotFound } from "../shared/errors.ts";
-import { outboundOf } from "../shared/outbound/outbound-of.ts";
+import { outboundOf } from "../../mixins/outbound/outbound-of.ts";
 import { ownTenant } from "../shared/reach.ts";
 import { toWebhook, webhookColumns, type WebhookRow, webhooksFrom } from "./webhook-row.ts";
 import type { EventType, Webhook } from "./webhooks.contract.ts";

@@ -1,8 +1,8 @@
 // Posts a checkpoint of the audit log to the operator's address, with headers of the Standard Webhooks scheme: `v1a` is its word
 // for a signature by Ed25519. It is the audit service's own, so this process needs no key.
-import type { Call } from "../shared/bus.ts";
-import { deadlineMsMax } from "../shared/outbound/outbound.ts";
-import { outboundOf } from "../shared/outbound/outbound-of.ts";
+import type { Call } from "../shared/bus/bus.ts";
+import { deadlineMsMax } from "../../mixins/outbound/outbound.ts";
+import { outboundOf } from "../../mixins/outbound/outbound-of.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { answerFault } from "./answer.rules.ts";
 import type { checkpointsContract } from "./checkpoints.contract.ts";

@@ -1,7 +1,7 @@
 // One signed POST to a webhook, and what it comes to: the same for a delivery and for a test.
 import type { KeyObject } from "node:crypto";
-import type { Attempt } from "../shared/deliveries/channel.ts";
-import type { Outbound, OutboundResult } from "../shared/outbound/outbound.ts";
+import type { Attempt } from "../../mixins/deliveries/channel.ts";
+import type { Outbound, OutboundResult } from "../../mixins/outbound/outbound.ts";
 import { withoutTrailing } from "../shared/trailing.ts";
 import { answerFault, retryAfterSeconds } from "./answer.rules.ts";
 import { signatureOf } from "./sign.ts";

@@ -3,8 +3,8 @@
 import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
-import { holdFanOut } from "../shared/deliveries/fan-out.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import { holdFanOut } from "../../mixins/deliveries/fan-out.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 
 const batch = 1_000;
 const batchesMax = 100;

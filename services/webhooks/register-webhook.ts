@@ -1,6 +1,6 @@
 // Registering a webhook. The secret is sealed before it is written, and shown only when it was made here.
 import { randomBytes } from "node:crypto";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { Conflict } from "../shared/errors.ts";
 import { limitDaily } from "../shared/limits/daily-limit.ts";

@@ -1,5 +1,5 @@
 // Sending again what a webhook was told before, or what it missed.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { Conflict, Invalid, NotFound } from "../shared/errors.ts";
 import { limitDaily } from "../shared/limits/daily-limit.ts";

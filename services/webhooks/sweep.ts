@@ -3,7 +3,7 @@
 import { Caller } from "../shared/caller.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Runtime } from "../shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 
 const caller = Caller.system("webhooks");
 const logDays = 90;

@@ -1,9 +1,9 @@
 // One webhook.test, sent while the caller waits; it is no delivery and stands in no log.
 import { randomBytes } from "node:crypto";
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { NotFound, Unavailable } from "../shared/errors.ts";
-import { deadlineMsMax } from "../shared/outbound/outbound.ts";
-import { outboundOf } from "../shared/outbound/outbound-of.ts";
+import { deadlineMsMax } from "../../mixins/outbound/outbound.ts";
+import { outboundOf } from "../../mixins/outbound/outbound-of.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { RateLimit } from "../shared/rate-limits.ts";
 import { openingKeys } from "../shared/sealing/ask-keys.ts";

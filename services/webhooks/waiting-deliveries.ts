@@ -1,6 +1,6 @@
 // The webhooks and chats to which something is on its way, for operators at the REPL: those that have waited longest first. No
 // route leads here, and neither addresses nor what is told are shown.
-import type { Call } from "../shared/bus.ts";
+import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Forbidden } from "../shared/errors.ts";
 import { ownTenant } from "../shared/reach.ts";

@@ -1,6 +1,6 @@
 // What the webhooks service offers: registering where events of one's own tenant are told.
 import { allow } from "../shared/access.ts";
-import type { ActionsOf, Contract } from "../shared/bus.ts";
+import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
 import { allEventKinds } from "../shared/event-kinds.ts";
 import { custom, nullable, optional } from "../shared/params/modifiers.ts";
@@ -128,6 +128,6 @@ export const webhooksContract = {
   },
 } as const satisfies Contract;
 
-declare module "../shared/bus.ts" {
+declare module "../shared/bus/bus.ts" {
   interface Actions extends ActionsOf<typeof webhooksContract> {}
 }

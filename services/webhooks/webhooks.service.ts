@@ -3,21 +3,21 @@
 // Promises: secrets are at rest only sealed, and shown once when made here; every event is told at least once to each
 // webhook that asked for it, always under the same id, or its delivery ends as failed or canceled; nothing is ever sent to
 // an address that is not public, unless an operator allows it.
-import type { Service, ServiceSchema } from "moleculer";
+import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { detectors } from "../../mixins/detectors.ts";
-import { jobs } from "../../mixins/jobs.ts";
-import { implement, runtimeOf } from "../shared/bus.ts";
-import { jobFaults } from "../shared/healing/job-faults.ts";
-import { DeliveryWorker } from "../shared/deliveries/delivery-worker.ts";
-import { outboundOf } from "../shared/outbound/outbound-of.ts";
+import { detectors } from "../../mixins/healing/detectors.ts";
+import { jobs } from "../../mixins/jobs/jobs.ts";
+import { implement } from "../shared/bus/bus.ts";
+import { jobFaults } from "../../mixins/healing/job-faults.ts";
+import { deliveries } from "../../mixins/deliveries/deliveries.ts";
+import { figures } from "../../mixins/figures.ts";
+import { outbound } from "../../mixins/outbound/outbound-of.ts";
 import { cancelDeliveries } from "./cancel-deliveries.ts";
 import { checkpointsContract } from "./checkpoints.contract.ts";
 import { removeWebhook, updateWebhook } from "./change-webhook.ts";
 import { deliveriesContract } from "./deliveries.contract.ts";
 import { watchDeliveries } from "./delivery-figures.ts";
 import { listDeliveries } from "./list-deliveries.ts";
-import type { OpenEndpoint } from "./open-endpoints.ts";
 import { listEventTypes, listWebhooks } from "./own-webhooks.ts";
 import { postCheckpoint } from "./post-checkpoint.ts";
 import { recoverMissed } from "./recover-deliveries.ts";
@@ -28,15 +28,11 @@ import { testWebhook } from "./test-webhook.ts";
 import { webhookChannel } from "./webhook-channel.ts";
 import { webhooksContract } from "./webhooks.contract.ts";
 import { deliveryStuck, outboxLagging, webhookFailing } from "./delivery-faults.ts";
-import { overdueRows } from "../shared/healing/overdue-rows.ts";
-import { sessionIdleInTransaction } from "../shared/healing/session-faults.ts";
+import { overdueRows } from "../../mixins/healing/overdue-rows.ts";
+import { sessionIdleInTransaction } from "../../mixins/healing/session-faults.ts";
 import { waitingDeliveries } from "./waiting-deliveries.ts";
 
-interface WebhooksService extends Service {
-  worker?: DeliveryWorker<OpenEndpoint>;
-}
-
-const webhooks: ServiceSchema<object, object, object, WebhooksService> = {
+const webhooks: ServiceSchema = {
   name: "webhooks",
   mixins: [
     database(),
@@ -63,6 +59,9 @@ const webhooks: ServiceSchema<object, object, object, WebhooksService> = {
         },
       ]),
     }),
+    deliveries(({ broker, runtime }) => webhookChannel(broker, runtime)),
+    outbound(),
+    figures(watchDeliveries),
   ],
   actions: implement(
     { ...webhooksContract, ...deliveriesContract, ...checkpointsContract },
@@ -80,16 +79,6 @@ const webhooks: ServiceSchema<object, object, object, WebhooksService> = {
       "webhooks.post_checkpoint": postCheckpoint,
     },
   ),
-  async started(this: WebhooksService): Promise<void> {
-    const runtime = runtimeOf(this);
-    this.worker = new DeliveryWorker(runtime, webhookChannel(this.broker, runtime));
-    this.worker.start();
-    watchDeliveries(runtime);
-  },
-  async stopped(this: WebhooksService): Promise<void> {
-    await this.worker?.stop();
-    outboundOf(runtimeOf(this)).close();
-  },
 };
 
 export default webhooks;

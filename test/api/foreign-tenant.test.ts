@@ -2,9 +2,9 @@
 // way to reach for somebody else's tenant.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { contracts, routes } from "../../services/api-gateway/routes.ts";
-import type { ActionContract } from "../../services/shared/bus.ts";
+import type { ActionContract } from "../../services/shared/bus/bus.ts";
 import { Caller } from "../../services/shared/caller.ts";
-import { assertOwnTenant } from "../../services/shared/middleware.ts";
+import { assertOwnTenant } from "../../services/shared/own-tenant.ts";
 import { readInteger } from "../../services/shared/params/read-scalar.ts";
 import { tenantToActIn } from "../../services/shared/reach.ts";
 import type { Role } from "../../services/shared/roles.ts";

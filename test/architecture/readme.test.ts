@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
-import { describeSettings } from "../../services/shared/config.ts";
+import { describeSettings } from "../../host/settings/config.ts";
 
 const root = join(import.meta.dirname, "../..");
 const readme = readFileSync(join(root, "README.md"), "utf8");

@@ -7,11 +7,19 @@ import { contracts, routes } from "../../services/api-gateway/routes.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
+interface Import {
+  to: string;
+  /** Only types cross, so nothing is loaded. */
+  isType: boolean;
+}
+
 interface Source {
   path: string;
   text: string;
-  imports: string[];
+  imports: Import[];
 }
+
+const importing = /(?:(?:import|export)\s+(type\s)?[^;"']*?from|import\s*\(?)\s*"(\.[^"]+)"/g;
 
 function sourcesUnder(folder: string): Source[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
@@ -19,86 +27,153 @@ function sourcesUnder(folder: string): Source[] {
     .map((file) => {
       const path = join(folder, file);
       const text = readFileSync(join(root, path), "utf8");
-      const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(
-        (found) => found[1] ?? "",
-      );
-      const imports = specifiers.map((specifier) => relative(root, resolve(root, dirname(path), specifier)));
+      const imports = [...text.matchAll(importing)].map(([, type, specifier = ""]) => ({
+        to: relative(root, resolve(root, dirname(path), specifier)),
+        isType: type !== undefined,
+      }));
       return { path, text, imports };
     });
 }
 
 const services = sourcesUnder("services");
 const mixins = sourcesUnder("mixins");
+const host = sourcesUnder("host");
+const operators = sourcesUnder("operators");
 const migrations = sourcesUnder("migrations");
-const product = [...services, ...mixins, ...migrations];
+const product = [...services, ...mixins, ...host, ...operators, ...migrations];
 const names = (sources: { path: string }[]) => sources.map(({ path }) => path);
 
-/** "services/users/x.ts" → "users"; files directly under services/ start the process and know nobody. */
-const folderOf = (path: string) => /^services\/([\w-]+)\//.exec(path)?.[1];
+/** "services/users/x.ts" is in "services/users", "mixins/jobs/x.ts" in "mixins". */
+function roomOf(path: string): string {
+  const [first = "", second = ""] = path.split("/");
+  return first === "services" ? `services/${second}` : first;
+}
+const isService = (room: string) => room.startsWith("services/") && room !== "services/shared";
+
+/** Imports of others that `allowed` does not let pass, as "from → to". */
+function crossings(
+  sources: readonly Source[],
+  allowed: (to: string, from: string, isType: boolean) => boolean,
+): string[] {
+  return sources.flatMap(({ path, imports }) =>
+    imports
+      .filter(({ to }) => roomOf(to) !== roomOf(path))
+      .filter(({ to, isType }) => !allowed(to, path, isType))
+      .map(({ to }) => `${path} → ${to}`),
+  );
+}
+
+const isShared = (to: string) => roomOf(to) === "services/shared";
+const isContract = (to: string) => to.endsWith(".contract.ts");
 
 describe("imports", () => {
-  it("no service imports another; only the gateway and the operators' commands read their contracts", () => {
-    const crossings = services.flatMap(({ path, imports }) => {
-      const own = folderOf(path);
-      if (own === undefined || own === "shared") return [];
-      return imports
-        .filter((to) => {
-          const other = folderOf(to);
-          if (other === undefined || other === own || other === "shared") return false;
-          return !(["api-gateway", "operators"].includes(own) && to.endsWith(".contract.ts"));
-        })
-        .map((to) => `${path} → ${to}`);
-    });
-    expect(crossings).toEqual([]);
-  });
-  it("what is shared imports no service", () => {
-    const crossings = [...services.filter(({ path }) => folderOf(path) === "shared"), ...mixins].flatMap(
-      ({ path, imports }) =>
-        imports.filter((to) => !["shared", undefined].includes(folderOf(to))).map((to) => `${path} → ${to}`),
+  it("a service imports what is shared, mixins and migrations' names; of its process only types", () => {
+    const all = services.filter(({ path }) => isService(roomOf(path)));
+    const found = crossings(
+      all,
+      (to, from, isType) =>
+        isShared(to) ||
+        roomOf(to) === "mixins" ||
+        to === "migrations/all.ts" ||
+        (isType && roomOf(to) === "host") ||
+        (roomOf(from) === "services/api-gateway" && isContract(to)),
     );
-    expect(crossings).toEqual([]);
+    expect(found).toEqual([]);
   });
-  it("the embedded server stands by itself: a copy of its folder runs from anywhere", () => {
-    const folder = "services/shared/embedded/";
-    const crossings = services
-      .filter(({ path }) => path.startsWith(folder))
-      .flatMap(({ path, imports }) =>
-        imports.filter((to) => !to.startsWith(folder)).map((to) => `${path} → ${to}`),
-      );
-    expect(crossings).toEqual([]);
+  it("what is shared imports nothing but migrations' names, and types of the process", () => {
+    const all = services.filter(({ path }) => isShared(path));
+    const found = crossings(
+      all,
+      (to, _from, isType) => (isType && roomOf(to) === "host") || to === "migrations/all.ts",
+    );
+    expect(found).toEqual([]);
+  });
+  it("mixins import what is shared, and types of the process", () => {
+    expect(
+      crossings(mixins, (to, _from, isType) => isShared(to) || (isType && roomOf(to) === "host")),
+    ).toEqual([]);
+  });
+  it("the process knows no service but by its file's name; a program may do one service's work", () => {
+    const programs: Record<string, readonly string[]> = {
+      "host/main.ts": ["operators"],
+      "host/restore.ts": ["services/backups", "operators"],
+    };
+    const found = crossings(
+      host,
+      (to, from) =>
+        isShared(to) ||
+        ["mixins", "migrations"].includes(roomOf(to)) ||
+        to === "moleculer.config.ts" ||
+        (programs[from]?.includes(roomOf(to)) ?? false),
+    );
+    expect(found).toEqual([]);
+  });
+  it("operators' commands read contracts, and start a node as the process does", () => {
+    const found = crossings(
+      operators,
+      (to) =>
+        isShared(to) ||
+        ["host", "mixins"].includes(roomOf(to)) ||
+        to === "moleculer.config.ts" ||
+        isContract(to) ||
+        to === "services/api-gateway/routes.ts",
+    );
+    expect(found).toEqual([]);
+  });
+  it("the embedded server stands by itself: its folder and two files run from anywhere", () => {
+    const found = crossings(
+      host.filter(({ path }) => path.startsWith("host/embedded/")),
+      (to) => ["services/shared/start-error.ts", "services/shared/make-folder.ts"].includes(to),
+    );
+    const inside = host
+      .filter(({ path }) => path.startsWith("host/embedded/"))
+      .flatMap(({ imports }) => imports.filter(({ to }) => roomOf(to) === "host"))
+      .filter(({ to }) => !to.startsWith("host/embedded/"));
+    expect([...found, ...inside]).toEqual([]);
   });
   it("what is shared uses Moleculer for its errors, types and hooks only, and defines no service", () => {
     const schemas = services.filter(
-      ({ path, text }) => folderOf(path) === "shared" && /createService|ServiceBroker\(/.test(text),
+      ({ path, text }) => isShared(path) && /createService|ServiceBroker\(/.test(text),
     );
     expect(names(schemas)).toEqual([]);
   });
   it("pure rules know no database, clock, bus or file", () => {
-    const impure = services.filter(
+    const impure = product.filter(
       ({ path, text }) =>
         path.endsWith(".rules.ts") && /Date\.now|new Date\(\)|node:fs|database|ctx\b|\bthis\./.test(text),
     );
     expect(names(impure)).toEqual([]);
   });
-  it("only the database folder, the embedded server and the probes speak to the driver", () => {
+  it("only the database's two folders, the embedded server and the probes speak to the driver", () => {
     const speakers = product
       .filter(({ text }) => /^import (?!type\b).*from "pg"/m.test(text))
-      .filter(({ path }) => !/shared\/(?:database|embedded|health)/.test(path));
-    expect(names(speakers)).toEqual([]);
+      .filter(({ path }) => !/^(?:services\/shared\/database|host\/(?:database|embedded))\//.test(path));
+    expect(names(speakers)).toEqual(["host/process/health-probes.ts"]);
   });
   it("nothing reads the environment but the settings and the start", () => {
     const readers = product.filter(({ text }) => text.includes("process.env"));
     expect(names(readers).sort()).toEqual([
-      "services/cli.ts",
-      "services/main.ts",
-      "services/migrate.ts",
-      "services/psql.ts",
-      "services/repl.ts",
-      "services/restore.ts",
-      "services/rewrap.ts",
-      "services/roles.ts",
-      "services/shared/config.ts",
+      "host/main.ts",
+      "host/migrate.ts",
+      "host/psql.ts",
+      "host/restore.ts",
+      "host/rewrap.ts",
+      "host/roles.ts",
+      "host/settings/config.ts",
+      "operators/cli.ts",
+      "operators/repl.ts",
     ]);
+  });
+});
+
+describe("rooms", () => {
+  it("the largest is at most a sixth of the code", () => {
+    const lines = new Map<string, number>();
+    for (const { path, text } of product)
+      lines.set(roomOf(path), (lines.get(roomOf(path)) ?? 0) + text.split("\n").length);
+    const all = [...lines.values()].reduce((sum, each) => sum + each, 0);
+    const large = [...lines].filter(([, each]) => each > all / 6);
+    expect(large).toEqual([]);
   });
 });
 
@@ -151,7 +226,7 @@ describe("actions", () => {
     "%s is offered for a route, a caller or an operator",
     (name) => {
       // Named as a call's first argument, or as callAs's third.
-      const called = services.some(
+      const called = product.some(
         ({ path, text }) =>
           !path.endsWith(".contract.ts") &&
           new RegExp(`(?:\\(|,)\\s*"${name.replace(".", "\\.")}",`).test(text),
@@ -214,7 +289,7 @@ it("programs of the tests run outside jest: nothing they reach asks for its glob
   const visit = (path: string) => {
     const seen = reached.has(path);
     reached.add(path);
-    if (!seen) sources.get(path)?.imports.forEach(visit);
+    if (!seen) sources.get(path)?.imports.forEach(({ to }) => visit(to));
   };
   // What package.json and the parts of the bench start by themselves.
   const programs = names([...sources.values()]).filter((path) =>

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { ServiceBroker, type ServiceSchema } from "moleculer";
 import { assemble } from "../../moleculer.config.ts";
 import audit from "../../services/audit/audit.service.ts";
-import { readConfig } from "../../services/shared/config.ts";
+import { readConfig } from "../../host/settings/config.ts";
 import webhooks from "../../services/webhooks/webhooks.service.ts";
 import { eventually, type TestDatabase, type TestService, testSettings } from "../support/service.ts";
 

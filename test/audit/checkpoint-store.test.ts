@@ -4,15 +4,12 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, it } from "@jest/globals";
 import { keyOf } from "../../services/backups/keep-checkpoint.ts";
-import type { ServiceSchema } from "moleculer";
-import backupsSchema from "../../services/backups/backups.service.ts";
+import backups from "../../services/backups/backups.service.ts";
 import { describeWithS3 } from "../support/describe-with-s3.ts";
 import { type S3Server, startS3 } from "../support/s3.ts";
 import { startDatabase, type TestDatabase } from "../support/service.ts";
 import { checkpoint, filesIn, linesIn, type Node, prove, startNode } from "./checkpoint-scene.ts";
 
-// Its handlers know more of their service than Moleculer's own type says.
-const backups = backupsSchema as unknown as ServiceSchema;
 const bucket = "checkpoints-kept";
 let database: TestDatabase;
 let s3: S3Server;

@@ -135,7 +135,7 @@ describe("npm run backup", () => {
 describe("the operators' shell", () => {
   it("makes, lists, plans, restores and deletes by the same words, under the operator's name", async () => {
     const { PATH = "", HOME = "" } = process.env;
-    const shell = spawn(process.execPath, ["services/repl.ts"], {
+    const shell = spawn(process.execPath, ["operators/repl.ts"], {
       cwd: join(import.meta.dirname, "../.."),
       env: { PATH, HOME, ...service.settings, LOG_LEVEL: "error" },
       stdio: ["pipe", "pipe", "pipe"],

@@ -17,7 +17,7 @@ import {
 } from "../support/service.ts";
 import { backUp, type Begun, type Clinic, ended, makePatient, openClinic } from "./scene.ts";
 
-const program = "services/restore.ts";
+const program = "host/restore.ts";
 const otherSecret = createHash("sha256").update("another").digest("base64url");
 
 let service: TestService;
@@ -197,7 +197,7 @@ describe("after a change of BOOT_SECRET", () => {
     expect((await run([full.backup_id], { DATABASE_URL: url })).code).toBe(0);
     const rewrap = runProcess(
       { ...service.settings, DATABASE_URL: url, NEW_BOOT_SECRET: otherSecret },
-      "services/rewrap.ts",
+      "host/rewrap.ts",
     );
     expect(await rewrap.exited).toBe(0);
     const owner = new pg.Client({ connectionString: url });

@@ -18,7 +18,7 @@ import { nowhere, readArchive } from "../../services/backups/archive/read-archiv
 import { tarEnd, tarFile } from "../../services/backups/archive/tar.ts";
 import { sealing } from "../../services/shared/archive/sealed-stream.ts";
 import { unwrapArchiveKey, unwrapMasterKey } from "../../services/shared/sealing/wrapping.ts";
-import { FolderStore } from "../../services/shared/store/folder-store.ts";
+import { FolderStore } from "../../mixins/store/folder-store.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { backUp, type Begun, type Clinic, makePatient, openClinic, restore, tableSums } from "./scene.ts";
 

@@ -17,7 +17,7 @@ import {
   type TableName,
   tablesOf,
 } from "../../services/backups/table-decisions.ts";
-import { provision } from "../../services/shared/database/provision.ts";
+import { provision } from "../../host/database/provision.ts";
 import { unwrapArchiveKey, unwrapMasterKey } from "../../services/shared/sealing/wrapping.ts";
 import {
   addressOf,
@@ -52,7 +52,7 @@ async function broughtBack(kept: KeptArchive): Promise<Record<string, string>> {
     BOOT_SECRET: kept.bootSecret,
     DEMO_MODE: "false",
   };
-  const running = runProcess(settings, "services/restore.ts", [kept.full]);
+  const running = runProcess(settings, "host/restore.ts", [kept.full]);
   expect([await running.exited, running.output()]).toEqual([0, expect.stringContaining("are back")]);
   return settings;
 }
@@ -97,7 +97,7 @@ describe("an archive of an earlier version", () => {
     await database.owner.query("create database later");
     const url = database.postgres.url("later");
     const settings = { DATABASE_URL: url, DATA_DIR: dataDir, BOOT_SECRET: kept.bootSecret };
-    const running = runProcess(settings, "services/restore.ts", [kept.full]);
+    const running = runProcess(settings, "host/restore.ts", [kept.full]);
     expect([await running.exited, running.output()]).toEqual([
       1,
       expect.stringContaining("The backup is of a version that this one does not know (9999-later)"),

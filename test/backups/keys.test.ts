@@ -99,7 +99,7 @@ describe("a tenant's backup that is younger than the full one that was restored"
       ...service.settings,
       DATABASE_URL: service.database.postgres.url("before_the_rotation"),
     };
-    const bringing = runProcess(settings, "services/restore.ts", [full.backup_id]);
+    const bringing = runProcess(settings, "host/restore.ts", [full.backup_id]);
     expect([await bringing.exited, bringing.output()]).toEqual([0, expect.stringContaining("are back")]);
     const running = runProcess(settings);
     try {

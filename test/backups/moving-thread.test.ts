@@ -11,8 +11,8 @@ import type { OpenArchive } from "../../services/backups/archive/open-manifest.t
 import { failureFrom } from "../../services/backups/failure-from.ts";
 import type { ThreadSettings } from "../../services/backups/moving/across.ts";
 import { MovingThread } from "../../services/backups/moving/moving-thread.ts";
-import { readConfig } from "../../services/shared/config.ts";
-import { storeSettings } from "../../services/shared/store/store-of.ts";
+import { readConfig } from "../../host/settings/config.ts";
+import { storeSettings } from "../../mixins/store/store-of.ts";
 
 const never = () => new AbortController().signal;
 const id = `bk_${"0".repeat(32)}`;
@@ -35,7 +35,7 @@ let thread: MovingThread;
 const open = () => {
   const { port } = silent.address() as AddressInfo;
   const store = storeSettings(readConfig({ DATA_DIR: folder }));
-  return new MovingThread({ databaseUrl: `postgresql://nobody@127.0.0.1:${port}/none`, store });
+  return new MovingThread({ databaseUrl: `postgresql://nobody@127.0.0.1:${port}/none`, store }, {});
 };
 
 beforeAll(async () => {
@@ -82,7 +82,7 @@ describe("what fails in the thread", () => {
 describe("a thread that dies", () => {
   it("fails what ran in it as what is away, and whoever comes next is served", async () => {
     // Without settings its program ends as it begins.
-    const dying = new MovingThread(undefined as unknown as ThreadSettings);
+    const dying = new MovingThread(undefined as unknown as ThreadSettings, {});
     const lost = { code: "thread_lost", passing: true };
     expect(await failing(dying.check(archive, () => {}, never()))).toMatchObject(lost);
     expect(dying.isUp).toBe(false);

@@ -32,8 +32,8 @@ import { unpack } from "./scene.ts";
 import type { ArchiveKeyring } from "../../services/backups/ask-archive-keys.ts";
 import { makeBackup } from "../../services/backups/make-backup.ts";
 import { movingHere } from "../../services/backups/moving/here.ts";
-import { FolderStore } from "../../services/shared/store/folder-store.ts";
-import type { Store } from "../../services/shared/store/store.ts";
+import { FolderStore } from "../../mixins/store/folder-store.ts";
+import type { Store } from "../../mixins/store/store.ts";
 import { openScene, type Scene } from "../tenancy/scene.ts";
 
 let scene: Scene;

@@ -1,7 +1,7 @@
 // A child process: the service's hot reads, some at a time, through three doors in turn: under the policies, through the
 // same path as the owner who bypasses them, and as plain pg queries of the owner without any scope.
 import pg from "pg";
-import { connect, type Connected } from "../../services/shared/database/connect.ts";
+import { connect, type Connected } from "../../host/database/connect.ts";
 import type { Statement } from "../../services/shared/database/scope.ts";
 import { listStatement } from "../../services/users/list-users.ts";
 import { profileStatement } from "../../services/users/read-profile.ts";

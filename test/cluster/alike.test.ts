@@ -3,8 +3,8 @@
 // A gateway is ready once it has seen who answers behind it.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { connect } from "nats";
-import { BusSeal } from "../../services/shared/bus-seal.ts";
-import { fingerprintsOf } from "../../services/shared/equal-settings.ts";
+import { BusSeal } from "../../services/shared/bus/bus-seal.ts";
+import { fingerprintsOf } from "../../host/consistency/equal-settings.ts";
 import { type Cluster, type Gateway, serviceFolders, signInAt, startCluster } from "../support/cluster.ts";
 import { describeWithNats } from "../support/describe-with-nats.ts";
 import { freePort } from "../support/nats.ts";

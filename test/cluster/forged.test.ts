@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { createHmac, randomUUID } from "node:crypto";
 import { connect, type NatsConnection } from "nats";
-import { BusSeal } from "../../services/shared/bus-seal.ts";
+import { BusSeal } from "../../services/shared/bus/bus-seal.ts";
 import { Caller, setBusKey } from "../../services/shared/caller.ts";
 import { type Cluster, type Gateway, signInAt, startCluster } from "../support/cluster.ts";
 import { describeWithNats } from "../support/describe-with-nats.ts";

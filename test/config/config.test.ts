@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { ConfigError, describeSettings, readConfig } from "../../services/shared/config.ts";
+import { ConfigError, describeSettings, readConfig } from "../../host/settings/config.ts";
 
 const jwt = "k3Vq9ZtB7wLx2NfRmYp5HsDcJgUa8Ee4";
 const boot = "W6hTn1QyXo0SvIbKzGjMlPdFr3CuAi7R";

@@ -1,8 +1,8 @@
 // The settings of the bus: which go together, and that no fault repeats a secret.
 import { describe, expect, it } from "@jest/globals";
 import { join } from "node:path";
-import { ConfigError, readConfig } from "../../services/shared/config.ts";
-import { natsLink } from "../../services/shared/nats-options.ts";
+import { ConfigError, readConfig } from "../../host/settings/config.ts";
+import { natsLink } from "../../host/nats/nats-options.ts";
 import { makeCredentials, makeNkey } from "../support/nats-identities.ts";
 
 const certificate = join(import.meta.dirname, "../mail/certificate/certificate.pem");

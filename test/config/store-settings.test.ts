@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ConfigError, readConfig } from "../../services/shared/config.ts";
-import { FolderStore } from "../../services/shared/store/folder-store.ts";
-import { S3Store } from "../../services/shared/store/s3-store.ts";
-import { openStore } from "../../services/shared/store/store-of.ts";
+import { ConfigError, readConfig } from "../../host/settings/config.ts";
+import { FolderStore } from "../../mixins/store/folder-store.ts";
+import { S3Store } from "../../mixins/store/s3-store.ts";
+import { openStore } from "../../mixins/store/store-of.ts";
 import { authority, certificateKey } from "../store/certificates.ts";
 
 const s3 = {

@@ -124,8 +124,8 @@ describe("the master key", () => {
     const BOOT_SECRET = createHash("sha256").update("another").digest("base64url");
     const { DATABASE_URL = "", ...rest } = service.settings;
     for (const [program, env] of [
-      ["services/start.ts", { ...service.settings, BOOT_SECRET }],
-      ["services/migrate.ts", { ...service.settings, BOOT_SECRET }],
+      ["host/start.ts", { ...service.settings, BOOT_SECRET }],
+      ["host/migrate.ts", { ...service.settings, BOOT_SECRET }],
     ] as const) {
       const wrong = runProcess(env, program);
       expect(await wrong.exited).toBe(1);

@@ -3,9 +3,9 @@
 import pino from "pino";
 import { ensureMasterKey } from "../../services/crypto/master-keys.ts";
 import { tenantKeys } from "../../services/crypto/tenant-keys.ts";
-import type { Call } from "../../services/shared/bus.ts";
+import type { Call } from "../../services/shared/bus/bus.ts";
 import { Caller } from "../../services/shared/caller.ts";
-import type { Runtime } from "../../services/shared/runtime.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { testSettings } from "../support/service.ts";
 import { openScene } from "../tenancy/scene.ts";
 

@@ -3,8 +3,8 @@
 // nowhere else. docs/security.md says what that comes to.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
-import { defaultLogins, everyRoleOf } from "../../services/shared/database/logins.ts";
-import { provision } from "../../services/shared/database/provision.ts";
+import { defaultLogins, everyRoleOf } from "../../host/database/logins.ts";
+import { provision } from "../../host/database/provision.ts";
 import { type Filled, fillTenant, openScene, type Scene } from "../tenancy/scene.ts";
 import { testSettings } from "../support/service.ts";
 

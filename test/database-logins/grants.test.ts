@@ -3,10 +3,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { readGrants, readObjects } from "../../services/shared/database/grants/catalogue.ts";
-import { grantsFor, grantsIn, keyOf } from "../../services/shared/database/grants/plan.ts";
-import { ofNobody, rightsByService } from "../../services/shared/database/grants/registry.ts";
-import { atStart, everyLogin } from "../../services/shared/database/grants/rights.ts";
+import { readGrants, readObjects } from "../../host/database/grants/catalogue.ts";
+import { grantsFor, grantsIn, keyOf } from "../../host/database/grants/plan.ts";
+import { ofNobody, rightsByService } from "../../host/database/grants/registry.ts";
+import { atStart, everyLogin } from "../../host/database/grants/rights.ts";
 import {
   defaultLogins,
   everyRoleOf,
@@ -14,10 +14,10 @@ import {
   type Login,
   loginsOf,
   platformRoleOf,
-} from "../../services/shared/database/logins.ts";
+} from "../../host/database/logins.ts";
 import type { Access } from "../../services/shared/access.ts";
 import { type EventKind, eventKinds } from "../../services/shared/event-kinds.ts";
-import { provision } from "../../services/shared/database/provision.ts";
+import { provision } from "../../host/database/provision.ts";
 import { startDatabase, type TestDatabase, testSettings } from "../support/service.ts";
 
 let database: TestDatabase;

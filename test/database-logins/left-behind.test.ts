@@ -2,10 +2,10 @@
 // own password, and the settings that its next connections begin with.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
-import { connect } from "../../services/shared/database/connect.ts";
-import { assertLoginFits } from "../../services/shared/database/guard-login.ts";
+import { connect } from "../../host/database/connect.ts";
+import { assertLoginFits } from "../../host/database/guard-login.ts";
 import { platform } from "../../services/shared/database/scope.ts";
-import { type Provisioned, provision } from "../../services/shared/database/provision.ts";
+import { type Provisioned, provision } from "../../host/database/provision.ts";
 import { fillTenant, openScene, type Scene } from "../tenancy/scene.ts";
 import { testSettings } from "../support/service.ts";
 

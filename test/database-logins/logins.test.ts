@@ -2,12 +2,12 @@
 // server, and what a process finds out about its own login before it serves.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
-import { readConfig } from "../../services/shared/config.ts";
-import { connect } from "../../services/shared/database/connect.ts";
-import { assertLoginFits, servicesWithRights } from "../../services/shared/database/guard-login.ts";
-import { defaultLogins, type LoginKind } from "../../services/shared/database/logins.ts";
-import { provision } from "../../services/shared/database/provision.ts";
-import { scramVerifier } from "../../services/shared/database/scram.ts";
+import { readConfig } from "../../host/settings/config.ts";
+import { connect } from "../../host/database/connect.ts";
+import { assertLoginFits, servicesWithRights } from "../../host/database/guard-login.ts";
+import { defaultLogins, type LoginKind } from "../../host/database/logins.ts";
+import { provision } from "../../host/database/provision.ts";
+import { scramVerifier } from "../../host/database/scram.ts";
 import { urlAs } from "../support/logins.ts";
 import { runProcess, startDatabase, type TestDatabase, testSettings } from "../support/service.ts";
 

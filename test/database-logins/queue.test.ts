@@ -3,10 +3,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import { pino } from "pino";
-import { JobRunner } from "../../mixins/job-runner.ts";
-import { connect, type Connected } from "../../services/shared/database/connect.ts";
-import { provision } from "../../services/shared/database/provision.ts";
-import type { Runtime } from "../../services/shared/runtime.ts";
+import { JobRunner } from "../../mixins/jobs/job-runner.ts";
+import { connect, type Connected } from "../../host/database/connect.ts";
+import { provision } from "../../host/database/provision.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { openScene, type Scene } from "../tenancy/scene.ts";
 import { eventually, testSettings } from "../support/service.ts";
 

@@ -2,8 +2,8 @@
 // owner on a server where another installation's owner made those that all share.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
-import { defaultLogins, loginsOf } from "../../services/shared/database/logins.ts";
-import { rolesOf } from "../../services/shared/database/roles-script.ts";
+import { defaultLogins, loginsOf } from "../../host/database/logins.ts";
+import { rolesOf } from "../../host/database/roles-script.ts";
 import {
   addressOf,
   callApi,
@@ -39,7 +39,7 @@ async function installation(name: string, rights: string): Promise<Record<string
 
 /** As psql does it, by the superuser. */
 async function administer(env: Record<string, string>): Promise<string> {
-  const { code, said } = await ended(env, "services/roles.ts");
+  const { code, said } = await ended(env, "host/roles.ts");
   expect(code).toBe(0);
   await server.owner.query(said);
   return said;
@@ -76,7 +76,7 @@ describe("an owner who may make no roles", () => {
   });
 
   it("is told what is missing before anything is written", async () => {
-    expect(await ended(poor, "services/migrate.ts")).toEqual({
+    expect(await ended(poor, "host/migrate.ts")).toEqual({
       code: 1,
       said: expect.stringMatching(
         /^The login poor_owner of DATABASE_URL may make no roles \(\d+ are missing\): give it CREATEROLE, or have an administrator run what `npm run roles` prints; docs\/deploy\.md has the statements, under “A database of your own”\.$/,
@@ -87,14 +87,14 @@ describe("an owner who may make no roles", () => {
   it("migrates once an administrator has run the script, and the service works with these roles", async () => {
     const script = await administer(poor);
     expect(script).not.toMatch(/password '(?!SCRAM-SHA-256\$)/);
-    expect((await ended(poor, "services/migrate.ts")).code).toBe(0);
+    expect((await ended(poor, "host/migrate.ts")).code).toBe(0);
     await serves(poor);
     const names = (await rolesNamed("poor_")).map((role) => (role as { rolname: string }).rolname);
     expect(names.sort()).toEqual(["poor_owner", ...(rolesOf("poor", defaultLogins) ?? [])].sort());
     // A second time nothing is left to do, for either.
     const before = (await rolesNamed("poor_")).map((role) => ({ ...(role as object), rolpassword: "" }));
     await administer(poor);
-    expect((await ended(poor, "services/migrate.ts")).code).toBe(0);
+    expect((await ended(poor, "host/migrate.ts")).code).toBe(0);
     expect((await rolesNamed("poor_")).map((role) => ({ ...(role as object), rolpassword: "" }))).toEqual(
       before,
     );
@@ -102,7 +102,7 @@ describe("an owner who may make no roles", () => {
 
   it("mends who is a member of what, and is told in one sentence where it may not", async () => {
     await server.owner.query("revoke poor_accounts_platform from poor_accounts");
-    expect((await ended(poor, "services/migrate.ts")).code).toBe(0);
+    expect((await ended(poor, "host/migrate.ts")).code).toBe(0);
     const [accounts] = await rolesNamed("poor_accounts");
     expect(accounts).toMatchObject({
       member_of: expect.arrayContaining(["poor_accounts_platform falsetruefalse"]),
@@ -110,14 +110,14 @@ describe("an owner who may make no roles", () => {
     await server.owner.query(
       "revoke poor_accounts_platform from poor_accounts granted by poor_owner; revoke poor_accounts_platform from poor_owner",
     );
-    expect(await ended(poor, "services/migrate.ts")).toEqual({
+    expect(await ended(poor, "host/migrate.ts")).toEqual({
       code: 1,
       said: expect.stringMatching(
         /^The login of DATABASE_URL may not bring the roles of the services up to date \(permission denied to grant role "poor_accounts_platform"\): have an administrator run what `npm run roles` prints, then migrate again\.$/,
       ),
     });
     await administer(poor);
-    expect((await ended(poor, "services/migrate.ts")).code).toBe(0);
+    expect((await ended(poor, "host/migrate.ts")).code).toBe(0);
   });
 });
 
@@ -128,7 +128,7 @@ describe("two installations on one server, each with an owner of its own", () =>
   });
 
   it("the second owner is told that the shared roles are another's", async () => {
-    expect(await ended(second, "services/migrate.ts")).toEqual({
+    expect(await ended(second, "host/migrate.ts")).toEqual({
       code: 1,
       said: expect.stringMatching(
         /^The login second_owner of DATABASE_URL may not pass on records_app, .+, which somebody else made: have an administrator run what `npm run roles` prints;/,
@@ -139,15 +139,15 @@ describe("two installations on one server, each with an owner of its own", () =>
   it("with the script both work, and what the second does touches no role of the first", async () => {
     const first = await rolesNamed("poor_");
     await administer(second);
-    expect((await ended(second, "services/migrate.ts")).code).toBe(0);
+    expect((await ended(second, "host/migrate.ts")).code).toBe(0);
     await serves(second);
     // Other logins: those it does not want any more sign in no more, and only those.
     const fewer = { ...second, DATABASE_LOGINS: "accounts=auth,tenants,users;rest=*" };
-    expect((await ended(fewer, "services/migrate.ts")).code).toBe(0);
+    expect((await ended(fewer, "host/migrate.ts")).code).toBe(0);
     expect(await rolesNamed("poor_")).toEqual(first);
     const off = (await rolesNamed("second_support")) as { rolname: string; rolcanlogin: boolean }[];
     expect(off.find(({ rolname }) => rolname === "second_support")?.rolcanlogin).toBe(false);
-    expect(await ended(second, "services/migrate.ts")).toMatchObject({ code: 0 });
+    expect(await ended(second, "host/migrate.ts")).toMatchObject({ code: 0 });
   });
 
   it("no role of one has a right in the other's database", async () => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import { makeUnfinished, verifyLog } from "../../services/audit/verify-audit.ts";
-import { provision } from "../../services/shared/database/provision.ts";
+import { provision } from "../../host/database/provision.ts";
 import { testSettings } from "../support/service.ts";
 import { type Filled, fillTenant, openScene, type Scene } from "../tenancy/scene.ts";
 

@@ -6,8 +6,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { chart, kubernetesVersions, runHelm } from "../../charts/rendered.ts";
 import { openSettings, schema, writtenManifests, writtenSchema } from "../../charts/written.ts";
-import { readConfig } from "../../services/shared/config.ts";
-import { defaultLogins, kindFor } from "../../services/shared/database/logins.ts";
+import { readConfig } from "../../host/settings/config.ts";
+import { defaultLogins, kindFor } from "../../host/database/logins.ts";
 import { describeWithHelm } from "../support/describe-with-helm.ts";
 import { image, isSecret, isSetting, readYaml, root, serviceFolders, type Tree } from "./deployment-files.ts";
 import {
@@ -160,7 +160,7 @@ describeWithHelm("the chart", () => {
     it("migrates before the pods come, with the owner's login, and uses no object of the release", () => {
       const [job] = of("Job");
       expect(job.metadata.annotations["helm.sh/hook"]).toBe("pre-install,pre-upgrade");
-      expect(containerOf(job)).toMatchObject({ command: ["node", "services/migrate.ts"] });
+      expect(containerOf(job)).toMatchObject({ command: ["node", "host/migrate.ts"] });
       const environment = environmentOf(job, release, secretOf);
       expect(environment["DATABASE_URL"]).toMatch(/^postgresql:/);
       const passwords = deployments.flatMap((each) =>

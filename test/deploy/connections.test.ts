@@ -3,8 +3,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readConfig } from "../../services/shared/config.ts";
-import { oldestVersion } from "../../services/shared/database/server-fit.ts";
+import { readConfig } from "../../host/settings/config.ts";
+import { oldestVersion } from "../../host/database/server-fit.ts";
 import { jobsMax } from "../../services/backups/job.rules.ts";
 import { readYaml, root, type Tree } from "./deployment-files.ts";
 

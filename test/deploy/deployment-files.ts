@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { parseAllDocuments } from "yaml";
-import { describeSettings } from "../../services/shared/config.ts";
+import { describeSettings } from "../../host/settings/config.ts";
 import { stopMsMax } from "../../services/shared/drain.ts";
 
 export const root = resolve(import.meta.dirname, "../..");
@@ -67,7 +67,7 @@ export function rendered(overlay: string): Tree[] | undefined {
 
 /** Service folders of the program: everything a process can be told to run; `node` runs in each without being told. */
 export const serviceFolders = readdirSync(join(root, "services"), { withFileTypes: true })
-  .filter((entry) => entry.isDirectory() && !["shared", "operators", "node"].includes(entry.name))
+  .filter((entry) => entry.isDirectory() && !["shared", "node"].includes(entry.name))
   .map(({ name }) => name)
   .sort();
 

@@ -29,7 +29,7 @@ describe("Dockerfile", () => {
     expect(all("RUN").join("\n")).toMatch(/useradd --uid 10001 --gid 10001 --home-dir (\S+) --create-home/);
     expect(instructions.at(-1)).toEqual({
       word: "CMD",
-      rest: '["node", "--min-semi-space-size=16", "services/start.ts"]',
+      rest: '["node", "--min-semi-space-size=16", "host/start.ts"]',
     });
   });
   it("is asked for its health without a shell, on the port it says", () => {

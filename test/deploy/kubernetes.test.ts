@@ -18,7 +18,7 @@ import {
   type Tree,
   yamlFilesUnder,
 } from "./deployment-files.ts";
-import { ConfigError, readConfig } from "../../services/shared/config.ts";
+import { ConfigError, readConfig } from "../../host/settings/config.ts";
 
 const overlays = ["k8s/overlays/dev", "k8s/overlays/production"];
 const kustomizations = yamlFilesUnder("k8s").filter((path) => path.endsWith("kustomization.yaml"));
@@ -336,7 +336,7 @@ describe.each(stages.map((stage) => [stage.name, stage] as const))("%s", (_name,
         containerOf(each).env.some(({ name }: Tree) => name === "DATABASE_URL"),
       );
       expect(holders.map((each) => `${each.kind} ${labelOf(each)}`)).toEqual(["Job migrate"]);
-      expect(containerOf(holders[0]).command).toEqual(["node", "services/migrate.ts"]);
+      expect(containerOf(holders[0]).command).toEqual(["node", "host/migrate.ts"]);
       expect(podOf(holders[0]).restartPolicy).toBe("OnFailure");
     });
     it("gives the accounts' process what it needs to make the first superadmin", () => {

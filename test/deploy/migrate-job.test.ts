@@ -6,7 +6,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
-import { settings } from "../../services/shared/settings/settings.ts";
+import { settings } from "../../host/settings/settings.ts";
 import { version } from "../../services/shared/version.ts";
 import { readYaml, rendered, root, type Tree } from "./deployment-files.ts";
 

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { openApiDocument } from "../../services/api-gateway/openapi.ts";
-import type { ActionContract } from "../../services/shared/bus.ts";
+import type { ActionContract } from "../../services/shared/bus/bus.ts";
 import { compileParams } from "../../services/shared/params/compile.ts";
 import { resultFaults } from "../../services/shared/params/result-faults.ts";
 import { object } from "../../services/shared/params/results.ts";
 import { eventKinds } from "../../services/shared/event-kinds.ts";
-import { findFaultsContract } from "../../services/shared/healing/port.ts";
+import { findFaultsContract } from "../../mixins/healing/port.ts";
 import { contractOf, contracts, type Route, routes } from "../../services/api-gateway/routes.ts";
 import { version } from "../../services/shared/version.ts";
 

@@ -4,9 +4,9 @@ import { afterEach, describe, expect, it } from "@jest/globals";
 import { chmod, chown, mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { join, relative } from "node:path";
-import { canReach } from "../../services/shared/embedded/account.ts";
-import { openDataDirectory } from "../../services/shared/embedded/data-directory.ts";
-import { StartError } from "../../services/shared/embedded/start-error.ts";
+import { canReach } from "../../host/embedded/account.ts";
+import { openDataDirectory } from "../../host/embedded/data-directory.ts";
+import { StartError } from "../../services/shared/start-error.ts";
 import { isRoot, kill, nobody, Scene, startError } from "./scene.ts";
 
 const scene = new Scene();

@@ -5,8 +5,8 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import pg from "pg";
-import { openDataDirectory } from "../../services/shared/embedded/data-directory.ts";
-import { startEmbeddedPostgres } from "../../services/shared/embedded/postgres.ts";
+import { openDataDirectory } from "../../host/embedded/data-directory.ts";
+import { startEmbeddedPostgres } from "../../host/embedded/postgres.ts";
 
 const [command, dataDir = "", password = ""] = process.argv.slice(2);
 

@@ -4,10 +4,10 @@ import { afterEach, describe, expect, it } from "@jest/globals";
 import { access, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
-import { serverAccount } from "../../services/shared/embedded/account.ts";
-import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../services/shared/embedded/postgres.ts";
-import { clusterName } from "../../services/shared/embedded/socket-folder.ts";
-import { stopLeftover } from "../../services/shared/embedded/leftover.ts";
+import { serverAccount } from "../../host/embedded/account.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../host/embedded/postgres.ts";
+import { clusterName } from "../../host/embedded/socket-folder.ts";
+import { stopLeftover } from "../../host/embedded/leftover.ts";
 import { isRunning, kill, Scene, until } from "./scene.ts";
 
 const password = "secret";

@@ -5,7 +5,7 @@ import { commandLines } from "../support/processes.ts";
 import { access, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
-import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../services/shared/embedded/postgres.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../host/embedded/postgres.ts";
 import { isRunning, Scene, startError, until } from "./scene.ts";
 
 const password = "p@ss/w:rd %?#'";

@@ -4,8 +4,8 @@ import { afterEach, describe, expect, it } from "@jest/globals";
 import { chmod, chown, cp, mkdir, readdir, readlink, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { canReach } from "../../services/shared/embedded/account.ts";
-import { copyOnce, makeLinks, packageFolder } from "../../services/shared/embedded/binaries.ts";
+import { canReach } from "../../host/embedded/account.ts";
+import { copyOnce, makeLinks, packageFolder } from "../../host/embedded/binaries.ts";
 import { isRoot, nobody, Scene } from "./scene.ts";
 
 const scene = new Scene();
@@ -122,10 +122,10 @@ describe("a checkout and a data folder that only root can read", () => {
       verbatimSymlinks: true,
     });
     await symlink(fileURLToPath(new URL("node_modules/pg", root)), join(closed, "node_modules", "pg"));
-    await cp(new URL("services/shared/embedded", root), join(closed, "services", "shared", "embedded"), {
-      recursive: true,
-    });
-    await cp(new URL("test/embedded", root), join(closed, "test", "embedded"), { recursive: true });
+    // What the embedded server consists of; see test/architecture/structure.test.ts.
+    const parts = ["host/embedded", "services/shared/start-error.ts", "services/shared/make-folder.ts"];
+    for (const part of [...parts, "test/embedded"])
+      await cp(new URL(part, root), join(closed, part), { recursive: true });
     await writeFile(join(closed, "package.json"), '{"type": "module"}');
     const file = join(closed, "test", "embedded", "embedded-child.ts");
     for (const _time of ["first", "later"]) {

@@ -4,12 +4,12 @@ import { afterEach, describe, expect, it } from "@jest/globals";
 import { access, chmod, chown, mkdir, readdir, symlink, truncate, unlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { canReach } from "../../services/shared/embedded/account.ts";
-import { packageFolder } from "../../services/shared/embedded/binaries.ts";
-import { ensureCluster } from "../../services/shared/embedded/cluster.ts";
-import { startEmbeddedPostgres } from "../../services/shared/embedded/postgres.ts";
-import { explainExit } from "../../services/shared/embedded/server-output.ts";
-import { clusterName } from "../../services/shared/embedded/socket-folder.ts";
+import { canReach } from "../../host/embedded/account.ts";
+import { packageFolder } from "../../host/embedded/binaries.ts";
+import { ensureCluster } from "../../host/embedded/cluster.ts";
+import { startEmbeddedPostgres } from "../../host/embedded/postgres.ts";
+import { explainExit } from "../../host/embedded/server-output.ts";
+import { clusterName } from "../../host/embedded/socket-folder.ts";
 import { isRoot, nobody, Scene, startError } from "./scene.ts";
 
 const scene = new Scene();

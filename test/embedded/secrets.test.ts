@@ -3,8 +3,8 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { loadOrCreateSecrets } from "../../services/shared/embedded/secrets.ts";
-import { StartError } from "../../services/shared/embedded/start-error.ts";
+import { loadOrCreateSecrets } from "../../host/embedded/secrets.ts";
+import { StartError } from "../../services/shared/start-error.ts";
 import { Scene, startError } from "./scene.ts";
 
 const scene = new Scene();

@@ -2,7 +2,7 @@
 // after the other, with what each of them had read before, or while another transaction holds what they need.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { ServiceBroker } from "moleculer";
-import { jobs } from "../../mixins/jobs.ts";
+import { jobs } from "../../mixins/jobs/jobs.ts";
 import { endJob, keepJob, leaseJob } from "../../services/backups/job-store.ts";
 import { isNeeded, needsOf, retireDataKeys } from "../../services/crypto/retire-keys.ts";
 import { sealedPlaces } from "../../services/crypto/sealed-columns.ts";
@@ -10,14 +10,14 @@ import { readKeys } from "../../services/crypto/tenant-keys.ts";
 import { type BatchBounds, walkBatch } from "../../services/crypto/walk-batch.ts";
 import { decideBatch } from "../../services/payments/decide-batch.ts";
 import { type Known, readStatement, writeStatement } from "../../services/payments/inbox-statements.ts";
-import { seed } from "../../services/seed.ts";
+import { seed } from "../../host/seed.ts";
 import { Caller } from "../../services/shared/caller.ts";
 import type { Database } from "../../services/shared/database/database.ts";
 import { platform } from "../../services/shared/database/scope.ts";
-import type { Attempt } from "../../services/shared/deliveries/channel.ts";
-import { readDue, writeResults } from "../../services/shared/deliveries/due-deliveries.ts";
-import { lease, renew, settle } from "../../services/shared/deliveries/leases.ts";
-import type { Runtime } from "../../services/shared/runtime.ts";
+import type { Attempt } from "../../mixins/deliveries/channel.ts";
+import { readDue, writeResults } from "../../mixins/deliveries/due-deliveries.ts";
+import { lease, renew, settle } from "../../mixins/deliveries/leases.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import { auditRefusal } from "../../services/shared/limits/audit-refusal.ts";
 import { keyIdOf } from "../../services/shared/sealing/ciphertext.ts";
 import { TenantKeys } from "../../services/shared/sealing/tenant-keys.ts";

@@ -8,7 +8,7 @@ import { parse, stringify } from "yaml";
 import { rows } from "../../monitoring/panels.ts";
 import { writtenFiles } from "../../monitoring/written.ts";
 import { routes } from "../../services/api-gateway/routes.ts";
-import { faultOf } from "../../services/shared/healing/catalogue.ts";
+import { faultOf } from "../../mixins/healing/catalogue.ts";
 import { rendered, root, type Tree } from "../deploy/deployment-files.ts";
 
 const read = (path: string) => readFileSync(join(root, path), "utf8");

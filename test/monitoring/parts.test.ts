@@ -1,11 +1,11 @@
 // The parts that figures are made of: label sets that end somewhere, readings that are asked for once, the two formats.
 import { describe, expect, it } from "@jest/globals";
 import { follow, type OpenSpan } from "../../services/shared/tracing.ts";
-import { toPlainText, wantsOpenMetrics } from "../../services/shared/metrics/exposition.ts";
-import { LabelSets } from "../../services/shared/metrics/label-sets.ts";
-import { noTraffic } from "../../services/shared/metrics/bus-metrics.ts";
-import { ProcessMetrics } from "../../services/shared/metrics/process-metrics.ts";
-import { Sampled } from "../../services/shared/metrics/sampled.ts";
+import { toPlainText, wantsOpenMetrics } from "../../host/metrics/exposition.ts";
+import { LabelSets } from "../../host/metrics/label-sets.ts";
+import { noTraffic } from "../../host/metrics/bus-metrics.ts";
+import { ProcessMetrics } from "../../host/metrics/process-metrics.ts";
+import { Sampled } from "../../services/shared/sampled.ts";
 import { freePort } from "../support/nats.ts";
 
 const measured = {

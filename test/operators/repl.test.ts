@@ -26,7 +26,7 @@ const doors = async () => (await readdir(dataDir)).filter((name) => name.endsWit
 
 async function openRepl(): Promise<Terminal> {
   const env = { PATH: process.env["PATH"] ?? "", HOME: home, DATA_DIR: dataDir };
-  const command = `stty cols 150; exec '${process.execPath}' services/repl.ts`;
+  const command = `stty cols 150; exec '${process.execPath}' operators/repl.ts`;
   const terminal = openTerminal(command, root, env);
   await terminal.shows(/records \$ /);
   return terminal;
@@ -47,7 +47,7 @@ it("the door is for its owner alone, and is gone with the service's end", async 
 
 it("where no service runs it says so in one sentence", async () => {
   const empty = join(service.database.folder, "empty");
-  const running = runProcess({ DATA_DIR: empty }, "services/repl.ts");
+  const running = runProcess({ DATA_DIR: empty }, "operators/repl.ts");
   expect(await running.exited).toBe(3);
   expect(running.output()).toBe(
     `No service is running on ${empty}: start it with \`npm start\`, or name its DATA_DIR.\n`,

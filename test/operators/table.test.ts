@@ -3,11 +3,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { type ActionName, contracts, routes } from "../../services/api-gateway/routes.ts";
-import { commands } from "../../services/operators/commands/table.ts";
-import { exitMeanings } from "../../services/operators/failures.ts";
-import { helpOf } from "../../services/operators/help.ts";
-import { readRequest } from "../../services/operators/request.ts";
-import type { ActionContract } from "../../services/shared/bus.ts";
+import { commands } from "../../operators/commands/table.ts";
+import { exitMeanings } from "../../operators/failures.ts";
+import { helpOf } from "../../operators/help.ts";
+import { readRequest } from "../../operators/request.ts";
+import type { ActionContract } from "../../services/shared/bus/bus.ts";
 
 const page = readFileSync(join(import.meta.dirname, "../../docs/operate.md"), "utf8");
 const contractOf = (name: ActionName): ActionContract => contracts[name];

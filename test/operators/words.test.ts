@@ -1,12 +1,12 @@
 // What is typed at the REPL, and how answers are shown there.
 import { describe, expect, it } from "@jest/globals";
 import { ServiceBroker } from "moleculer";
-import { complete } from "../../services/operators/complete.ts";
-import { Misuse } from "../../services/operators/failures.ts";
-import { readProgramWords } from "../../services/operators/program-words.ts";
-import { readRequest } from "../../services/operators/request.ts";
-import { errorLine, shown } from "../../services/operators/show.ts";
-import { readTyped, wordsOf } from "../../services/operators/words.ts";
+import { complete } from "../../operators/complete.ts";
+import { Misuse } from "../../operators/failures.ts";
+import { readProgramWords } from "../../operators/program-words.ts";
+import { readRequest } from "../../operators/request.ts";
+import { errorLine, shown } from "../../operators/show.ts";
+import { readTyped, wordsOf } from "../../operators/words.ts";
 import { paramSummary } from "../../services/shared/params/summary.ts";
 import { nullable, optional, withDefault } from "../../services/shared/params/modifiers.ts";
 import { flag, integer, oneOf, text } from "../../services/shared/params/rules.ts";

@@ -1,6 +1,6 @@
 // Which addresses count as the public internet's.
 import { describe, expect, it } from "@jest/globals";
-import { blockListOf, isGlobal, isIn } from "../../services/shared/outbound/address-rules.ts";
+import { blockListOf, isGlobal, isIn } from "../../mixins/outbound/address-rules.ts";
 
 describe("global", () => {
   it.each([

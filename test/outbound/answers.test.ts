@@ -4,7 +4,7 @@ import { createServer as createHttp, type Server } from "node:http";
 import { createServer as createHttps } from "node:https";
 import { createServer as createTcp, type Server as TcpServer, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { Outbound } from "../../services/shared/outbound/outbound.ts";
+import { Outbound } from "../../mixins/outbound/outbound.ts";
 import { authority, certificate, certificateKey } from "./certificates.ts";
 
 const open = new Set<{ close(): void }>();

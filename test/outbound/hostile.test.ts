@@ -2,8 +2,8 @@
 // between the check and the connection, and redirects; canaries on loopback count who reaches them.
 import { createServer, type Server } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { nameServerAsker } from "../../services/shared/outbound/names.ts";
-import { Outbound } from "../../services/shared/outbound/outbound.ts";
+import { nameServerAsker } from "../../mixins/outbound/names.ts";
+import { Outbound } from "../../mixins/outbound/outbound.ts";
 import { type Canary, startCanary } from "../support/canary.ts";
 import { hostileUrls, insideNames } from "../support/hostile-urls.ts";
 import { type NameServer, startNameServer } from "../support/name-server.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { createRequire } from "node:module";
 import { isCommonPassword } from "../../services/shared/passwords/common-passwords.ts";
 import { passwordFault } from "../../services/shared/passwords/password-policy.ts";
-import { publishedDemoPassword } from "../../services/shared/settings/accounts.ts";
+import { publishedDemoPassword } from "../../services/shared/demo-sign-in.ts";
 
 const about = {
   email: "anna.schmidt1980@charite.example",

@@ -1,6 +1,6 @@
 // The inbox over time: before a secret is set and after, while PostgreSQL is away, and when its rows are swept.
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../services/shared/embedded/postgres.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../host/embedded/postgres.ts";
 import { traceOf } from "../support/journal.ts";
 import { cardBody, cardSignature, paymentSettings, walletBody } from "../support/notifications.ts";
 import {

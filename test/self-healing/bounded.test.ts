@@ -1,6 +1,6 @@
 // The bound on detectors: one that hangs is given up, and its runs do not pile up.
 import { expect, it } from "@jest/globals";
-import { Bounded } from "../../services/shared/healing/bounded.ts";
+import { Bounded } from "../../mixins/healing/bounded.ts";
 
 const never = () => new Promise<string>(() => {});
 

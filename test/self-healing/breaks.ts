@@ -3,8 +3,8 @@
 import { mkdir, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
-import { passwordOf } from "../../services/shared/database/application-login.ts";
-import type { Healable } from "../../services/shared/healing/catalogue.ts";
+import { passwordOf } from "../../host/database/application-login.ts";
+import type { Healable } from "../../mixins/healing/catalogue.ts";
 import { backUp, makePatient } from "../backups/scene.ts";
 import type { BotApi } from "../support/bot-api.ts";
 import { urlAs } from "../support/logins.ts";

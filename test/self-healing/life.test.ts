@@ -1,7 +1,7 @@
 // The life of a fix and its incidents over HTTP: proposed when its fault is met, confirmed by a person, healed, verified.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
-import { catalogue } from "../../services/shared/healing/catalogue.ts";
+import { catalogue } from "../../mixins/healing/catalogue.ts";
 import { eventually } from "../support/service.ts";
 import { makeClinic, makeUser } from "../support/tenancy.ts";
 import { mailsTo, mailTo } from "../support/mailbox.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createServer, type Server } from "node:tls";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { endsSoon } from "../../services/shared/healing/certificate-faults.ts";
+import { endsSoon } from "../../mixins/healing/certificate-faults.ts";
 import { makePatient, openClinic } from "../backups/scene.ts";
 import { certificate, certificateKey } from "../store/certificates.ts";
 import { type BotApi, failure, startBotApi } from "../support/bot-api.ts";

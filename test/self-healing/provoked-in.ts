@@ -1,6 +1,6 @@
 // Where each fault of the catalogue is provoked on the running service. A fault that is on no list does not compile here, and
 // each of the files says at its end that it has provoked those that are its own.
-import type { FaultCode } from "../../services/shared/healing/catalogue.ts";
+import type { FaultCode } from "../../mixins/healing/catalogue.ts";
 
 type Place = "provoked" | "outside" | "nodes";
 

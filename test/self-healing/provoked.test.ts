@@ -5,7 +5,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { backUp, ended } from "../backups/scene.ts";
-import type { Healable } from "../../services/shared/healing/catalogue.ts";
+import type { Healable } from "../../mixins/healing/catalogue.ts";
 import { mailTo } from "../support/mailbox.ts";
 import { eventually } from "../support/service.ts";
 import { makeClinic, makeDepartment } from "../support/tenancy.ts";

@@ -10,9 +10,9 @@ import {
   triesMax,
   waitSeconds,
 } from "../../services/self-healing/incident.rules.ts";
-import { catalogue } from "../../services/shared/healing/catalogue.ts";
-import { faultsTable } from "../../services/shared/healing/faults-table.ts";
-import { numberIn, textIn } from "../../services/shared/healing/targets.ts";
+import { catalogue } from "../../mixins/healing/catalogue.ts";
+import { faultsTable } from "../../mixins/healing/faults-table.ts";
+import { numberIn, textIn } from "../../mixins/healing/targets.ts";
 
 describe("a mass event", () => {
   it.each([

@@ -1,6 +1,6 @@
 // Self-healing for tests: what is broken is broken in the database as its owner, the rest goes over HTTP.
 import { expect } from "@jest/globals";
-import { catalogue, type FaultCode } from "../../services/shared/healing/catalogue.ts";
+import { catalogue, type FaultCode } from "../../mixins/healing/catalogue.ts";
 import { startService, eventually, type TestService } from "../support/service.ts";
 
 export interface Fix {

@@ -3,8 +3,8 @@
 // put together.
 import { describe, expect, it } from "@jest/globals";
 import { randomBytes } from "node:crypto";
-import { Gathering, incompleteBytesMax, partsOf } from "../../services/shared/bus-parts.ts";
-import { BusSeal } from "../../services/shared/bus-seal.ts";
+import { Gathering, incompleteBytesMax, partsOf } from "../../services/shared/bus/bus-parts.ts";
+import { BusSeal } from "../../services/shared/bus/bus-seal.ts";
 
 const megabyte = 1_024 * 1_024;
 const secret = "W6hTn1QyXo0SvIbKzGjMlPdFr3CuAi7R";

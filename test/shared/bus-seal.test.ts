@@ -3,8 +3,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { randomBytes } from "node:crypto";
 import fc from "fast-check";
-import { BusSeal, type Dropped, freshMsMax } from "../../services/shared/bus-seal.ts";
-import { CounterWindow, windowLength } from "../../services/shared/counter-window.ts";
+import { BusSeal, type Dropped, freshMsMax } from "../../services/shared/bus/bus-seal.ts";
+import { CounterWindow, windowLength } from "../../services/shared/bus/counter-window.ts";
 
 const secret = "W6hTn1QyXo0SvIbKzGjMlPdFr3CuAi7R";
 const subject = "MOL-records.REQ.node-1";

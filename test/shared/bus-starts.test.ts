@@ -6,8 +6,8 @@ import { ServiceBroker, type ServiceSchema } from "moleculer";
 import { assemble } from "../../moleculer.config.ts";
 import { anyone } from "../../services/shared/access.ts";
 import { Caller } from "../../services/shared/caller.ts";
-import { readConfig } from "../../services/shared/config.ts";
-import type { RecordsAction } from "../../services/shared/middleware.ts";
+import { readConfig } from "../../host/settings/config.ts";
+import type { RecordsAction } from "../../services/shared/bus/schemas.ts";
 import { eventually, testSettings } from "../support/service.ts";
 
 const namespace = "starts";

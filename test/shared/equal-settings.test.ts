@@ -9,7 +9,7 @@ import {
   readFingerprints,
   sessionNameOf,
   type Standing,
-} from "../../services/shared/equal-settings.ts";
+} from "../../host/consistency/equal-settings.ts";
 
 const held: Held = {
   busSecret: "bus",

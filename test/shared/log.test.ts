@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { createLog } from "../../services/shared/log.ts";
+import { createLog } from "../../host/process/log.ts";
 import { levelsOf } from "../../services/shared/log-levels.ts";
 import { follow } from "../../services/shared/tracing.ts";
 import {

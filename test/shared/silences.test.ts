@@ -1,6 +1,6 @@
 // What follows from a node's silence, moment by moment.
 import { describe, expect, it } from "@jest/globals";
-import { lookEveryMs, Silences, type Verdict } from "../../services/shared/silences.ts";
+import { lookEveryMs, Silences, type Verdict } from "../../services/shared/bus/silences.ts";
 
 /** Looks as often as the service does, from one moment to another. */
 function lookFrom(silences: Silences, from: number, until: number): [atMs: number, Verdict][] {

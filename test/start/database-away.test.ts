@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createServer } from "node:net";
 import pg from "pg";
-import { startEmbeddedPostgres } from "../../services/shared/embedded/postgres.ts";
+import { startEmbeddedPostgres } from "../../host/embedded/postgres.ts";
 import { descendantsOf } from "../support/descendants.ts";
 import { type Answer, eventually, startService, type TestService } from "../support/service.ts";
 

@@ -97,7 +97,7 @@ describe("starting and stopping", () => {
 
   it("its database is reached by the address that `npm run psql -- --url` prints, while it runs and when it does not", async () => {
     const service = await start();
-    const psql = () => runProcess({ DATA_DIR: dataDir }, "services/psql.ts", ["--url"]);
+    const psql = () => runProcess({ DATA_DIR: dataDir }, "host/psql.ts", ["--url"]);
     const ask = async (url = "") => {
       const client = new pg.Client({ connectionString: url });
       await client.connect();

@@ -56,7 +56,8 @@ async function pack(name: string): Promise<string> {
 /** A clone with our commands, whose packages are those two, and whose programs only say how they were started. */
 async function clone(name: string, withOurSettings = true): Promise<string> {
   const place = join(folder, name);
-  await mkdir(join(place, "services"), { recursive: true });
+  await mkdir(join(place, "host"), { recursive: true });
+  await mkdir(join(place, "operators"), { recursive: true });
   await mkdir(join(place, "test/bench"), { recursive: true });
   const [moleculer = "", jest = ""] = packed.map((file) => `file:${file}`);
   const { name: own, version, type, scripts } = manifest;
@@ -65,8 +66,9 @@ async function clone(name: string, withOurSettings = true): Promise<string> {
     join(place, "package.json"),
     JSON.stringify({ name: own, version, type, scripts, ...packages }),
   );
-  for (const program of ["start", "migrate", "rewrap", "cli", "restore", "psql", "repl"])
-    await writeFile(join(place, `services/${program}.ts`), said);
+  for (const program of ["start", "migrate", "rewrap", "restore", "psql"])
+    await writeFile(join(place, `host/${program}.ts`), said);
+  for (const program of ["cli", "repl"]) await writeFile(join(place, `operators/${program}.ts`), said);
   await writeFile(join(place, "test/bench/run.ts"), said);
   await cp(join(root, "install"), join(place, "install"), { recursive: true });
   if (withOurSettings) await copyFile(join(root, ".npmrc"), join(place, ".npmrc"));

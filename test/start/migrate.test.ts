@@ -1,10 +1,10 @@
-// Deployments in which the owner's login stays with one program: `services/migrate.ts` prepares the database and ends,
+// Deployments in which the owner's login stays with one program: `host/migrate.ts` prepares the database and ends,
 // the services hold nothing but DATABASE_APP_URL and start only on what it has prepared.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { existsSync } from "node:fs";
 import pg from "pg";
-import { completeLogin, passwordOf } from "../../services/shared/database/application-login.ts";
-import { defaultLogins } from "../../services/shared/database/logins.ts";
+import { completeLogin, passwordOf } from "../../host/database/application-login.ts";
+import { defaultLogins } from "../../host/database/logins.ts";
 import { freePort } from "../support/nats.ts";
 import {
   addressOf,
@@ -18,8 +18,8 @@ import {
   testSettings,
 } from "../support/service.ts";
 
-const start = "services/start.ts";
-const migrate = "services/migrate.ts";
+const start = "host/start.ts";
+const migrate = "host/migrate.ts";
 let database: TestDatabase;
 let owner: Record<string, string>;
 let application: Record<string, string>;

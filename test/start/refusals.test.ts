@@ -212,7 +212,7 @@ describe("folders", () => {
     await chmod(folder, 0o755);
     await copyCheckout(checkout);
     const node = join(checkout, "node_modules", relative(join(root, "node_modules"), process.execPath));
-    const child = spawn(node, ["services/start.ts"], {
+    const child = spawn(node, ["host/start.ts"], {
       cwd: checkout,
       env: { DATA_DIR: join(closed, "data"), PORT: "0" },
       stdio: ["ignore", "ignore", "pipe"],

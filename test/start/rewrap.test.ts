@@ -13,7 +13,7 @@ import {
   testSettings,
 } from "../support/service.ts";
 
-const program = "services/rewrap.ts";
+const program = "host/rewrap.ts";
 const next = "the-secret-that-follows-0123456789abcdef";
 
 async function ended(env: Record<string, string>) {

@@ -1,6 +1,6 @@
 // When a second signal counts.
 import { describe, expect, it } from "@jest/globals";
-import { Stopping } from "../../services/stopping.ts";
+import { Stopping } from "../../host/stopping.ts";
 
 function scene() {
   let now = 5_000;

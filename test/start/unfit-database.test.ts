@@ -2,7 +2,7 @@
 // anything is written.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
-import { type ServerFacts, unfitness } from "../../services/shared/database/server-fit.ts";
+import { type ServerFacts, unfitness } from "../../host/database/server-fit.ts";
 import { runProcess, startDatabase, type TestDatabase, testSettings } from "../support/service.ts";
 
 let server: TestDatabase;
@@ -48,7 +48,7 @@ describe("a database of one's own", () => {
     ["cyrillic", `encoding 'WIN1251' ${libc}`, "has the encoding WIN1251"],
   ])("%s is refused with one sentence, and nothing is written", async (name, how, found) => {
     const url = await made(name, how);
-    for (const program of ["services/migrate.ts", "services/start.ts"])
+    for (const program of ["host/migrate.ts", "host/start.ts"])
       expect(await ended(url, program)).toEqual({
         code: 1,
         said: `The database of DATABASE_URL ${found}: ${remedy}`,
@@ -60,7 +60,7 @@ describe("a database of one's own", () => {
     ["of_libc", "encoding 'UTF8' locale_provider libc locale 'C.UTF-8'"],
     ["builtin", "encoding 'UTF8' locale_provider builtin builtin_locale 'C.UTF-8' locale 'C'"],
   ])("%s is taken", async (name, how) => {
-    expect((await ended(await made(name, how), "services/migrate.ts")).code).toBe(0);
+    expect((await ended(await made(name, how), "host/migrate.ts")).code).toBe(0);
   });
 });
 
@@ -114,7 +114,7 @@ describe("what is looked at before the first write", () => {
     const superuser = await made(`of_${login}`, how);
     const url = new URL(superuser);
     Object.assign(url, { username: login, password: "p" });
-    for (const program of ["services/migrate.ts", "services/start.ts"]) {
+    for (const program of ["host/migrate.ts", "host/start.ts"]) {
       const { code, said } = await ended(url.href, program);
       expect([code, said.split("\n")]).toEqual([1, [expect.stringMatching(sentence)]]);
     }

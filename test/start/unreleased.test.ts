@@ -69,7 +69,7 @@ async function found() {
 }
 
 describe("patients of an unreleased version", () => {
-  it.each(["services/migrate.ts", "services/start.ts"])(
+  it.each(["host/migrate.ts", "host/start.ts"])(
     "are refused by %s with one sentence, and nothing is changed",
     async (program) => {
       const before = await found();
@@ -101,7 +101,7 @@ describe("patients of an unreleased version", () => {
        select t.id, place.table_name, 1, place.column_name, 'format', rotation.id from rotation, tenants t,
          (values ('patients', 'phone'), ('patient_records', 'body')) as place (table_name, column_name)`,
     );
-    expect(await ended("services/migrate.ts")).toMatchObject({ code: 0 });
+    expect(await ended("host/migrate.ts")).toMatchObject({ code: 0 });
     expect(await found()).toMatchObject({ columns: ["identity", "notes"], forced: true });
     const { rows } = await client.query("select table_name from quarantined_fields");
     expect(rows).toEqual([{ table_name: "patient_records" }]);

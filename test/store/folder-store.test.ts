@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { FolderStore } from "../../services/shared/store/folder-store.ts";
+import { FolderStore } from "../../mixins/store/folder-store.ts";
 import { keepsThePromises, keysOf } from "./store-promises.ts";
 
 const never = () => new AbortController().signal;

@@ -8,9 +8,9 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { FolderStore } from "../../services/shared/store/folder-store.ts";
-import { S3Store } from "../../services/shared/store/s3-store.ts";
-import type { Store } from "../../services/shared/store/store.ts";
+import { FolderStore } from "../../mixins/store/folder-store.ts";
+import { S3Store } from "../../mixins/store/s3-store.ts";
+import type { Store } from "../../mixins/store/store.ts";
 import { program, startS3 } from "../support/s3.ts";
 import { keysOf } from "./store-promises.ts";
 

@@ -1,8 +1,8 @@
 // A process of its own that writes and reads one large object, and says by how much its memory grew: test/store/memory.test.ts.
 import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
-import { FolderStore } from "../../services/shared/store/folder-store.ts";
-import { S3Store } from "../../services/shared/store/s3-store.ts";
+import { FolderStore } from "../../mixins/store/folder-store.ts";
+import { S3Store } from "../../mixins/store/s3-store.ts";
 
 const [kind, place = "", megabytes = "0"] = process.argv.slice(2);
 const store = kind === "folder" ? new FolderStore(place) : new S3Store(JSON.parse(place));

@@ -9,8 +9,8 @@ import {
   S3Connection,
   type S3Options,
   type StoreBounds,
-} from "../../services/shared/store/s3-connection.ts";
-import { S3Store } from "../../services/shared/store/s3-store.ts";
+} from "../../mixins/store/s3-connection.ts";
+import { S3Store } from "../../mixins/store/s3-store.ts";
 import { describeWithS3 } from "../support/describe-with-s3.ts";
 import { freePort } from "../support/nats.ts";
 import { type S3Server, startS3 } from "../support/s3.ts";

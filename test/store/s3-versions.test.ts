@@ -6,12 +6,8 @@ import { join, resolve } from "node:path";
 import { Readable } from "node:stream";
 import { buffer, text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import {
-  type RetentionMode,
-  S3Connection,
-  type S3Options,
-} from "../../services/shared/store/s3-connection.ts";
-import { S3Store } from "../../services/shared/store/s3-store.ts";
+import { type RetentionMode, S3Connection, type S3Options } from "../../mixins/store/s3-connection.ts";
+import { S3Store } from "../../mixins/store/s3-store.ts";
 import { describeWithS3 } from "../support/describe-with-s3.ts";
 import { type S3Server, startS3 } from "../support/s3.ts";
 import { keysOf } from "./store-promises.ts";

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import type { Store } from "../../services/shared/store/store.ts";
+import type { Store } from "../../mixins/store/store.ts";
 import { eventually } from "../support/service.ts";
 
 export interface StoreUnderTest {

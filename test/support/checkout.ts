@@ -10,6 +10,8 @@ const sources = [
   "install",
   "services",
   "mixins",
+  "host",
+  "operators",
   "migrations",
   "moleculer.config.ts",
   ".npmrc",

@@ -12,10 +12,10 @@ export interface Ended {
   err: string;
 }
 
-/** Runs `node services/cli.ts` with exactly these settings (and PATH, HOME). */
+/** Runs `node operators/cli.ts` with exactly these settings (and PATH, HOME). */
 export function runCli(env: Record<string, string>, ...args: readonly string[]): Promise<Ended> {
   const { PATH = "", HOME = "" } = process.env;
-  const child = spawn(process.execPath, ["services/cli.ts", ...args], {
+  const child = spawn(process.execPath, ["operators/cli.ts", ...args], {
     cwd: root,
     env: { PATH, HOME, ...env },
     stdio: ["ignore", "pipe", "pipe"],

@@ -2,7 +2,7 @@
 // nothing may be mended that the test did not break. `npm run test:healing -- <folder>` does so in every test that starts the whole
 // service.
 import pg from "pg";
-import { catalogue, type FaultCode } from "../../services/shared/healing/catalogue.ts";
+import { catalogue, type FaultCode } from "../../mixins/healing/catalogue.ts";
 import { hashOf } from "../../services/self-healing/fix-row.ts";
 
 export interface HealingWatch {

@@ -39,7 +39,7 @@ export function settingsFor(kinds: Kinds): LoginSettings {
 
 /** Runs `npm run migrate`'s program to its end. */
 export async function migrate(env: Record<string, string>): Promise<void> {
-  const running = runProcess(env, "services/migrate.ts");
+  const running = runProcess(env, "host/migrate.ts");
   if ((await running.exited) !== 0) throw new Error(`migrate failed:\n${running.output()}`);
 }
 

@@ -14,7 +14,7 @@ export interface NextMigration {
 }
 
 export interface Version {
-  /** The program of this version, "services/start.ts" for example. */
+  /** The program of this version, "host/start.ts" for example. */
   run(env: Record<string, string>, program?: string): RunningProcess;
 }
 
@@ -55,5 +55,5 @@ export class Next extends Migration {
   await edit("services/backups/archive-schema.ts", (text) =>
     text.replace(/(schemaSteps[^{]*\{\n[\s\S]*?)\n\};/, `$1\n${steps.join("")}};`),
   );
-  return { run: (env, program = "services/start.ts") => runProcess(env, join(folder, program)) };
+  return { run: (env, program = "host/start.ts") => runProcess(env, join(folder, program)) };
 }

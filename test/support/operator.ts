@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type ServiceSchema, ServiceBroker } from "moleculer";
 import { assemble } from "../../moleculer.config.ts";
 import auth from "../../services/auth/auth.service.ts";
-import { readConfig } from "../../services/shared/config.ts";
+import { readConfig } from "../../host/settings/config.ts";
 import { Caller } from "../../services/shared/caller.ts";
 import departments from "../../services/tenants/departments.service.ts";
 import patients from "../../services/patients/patients.service.ts";

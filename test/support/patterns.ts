@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { type Node, parse } from "acorn";
 
 const root = resolve(import.meta.dirname, "../..");
-const folders = ["services", "mixins", "migrations"];
+const folders = ["services", "mixins", "host", "operators", "migrations"];
 
 export interface Pattern {
   source: string;

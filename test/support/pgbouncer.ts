@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, takesConnections } from "./nats.ts";
 import { findProgram, restartable } from "./programs.ts";
-import { passwordOf } from "../../services/shared/database/application-login.ts";
+import { passwordOf } from "../../host/database/application-login.ts";
 import { eventually, type RunningProcess, runProcess, type TestDatabase } from "./service.ts";
 
 export const program = findProgram("pgbouncer");

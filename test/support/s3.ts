@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { S3Options } from "../../services/shared/store/s3-connection.ts";
+import type { S3Options } from "../../mixins/store/s3-connection.ts";
 import { freePort, takesConnections } from "./nats.ts";
 import { findProgram, restartable } from "./programs.ts";
 import { eventually } from "./service.ts";

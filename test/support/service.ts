@@ -5,8 +5,8 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import pg from "pg";
 import { refusalFaults, routeOf } from "./refusals.ts";
-import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../services/shared/embedded/postgres.ts";
-import type { FaultCode } from "../../services/shared/healing/catalogue.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../host/embedded/postgres.ts";
+import type { FaultCode } from "../../mixins/healing/catalogue.ts";
 import type { HealingWatch } from "./healing-watch.ts";
 import { type DatabaseFolder, makeDatabaseFolder } from "./folders.ts";
 import { copyTemplate } from "./template.ts";
@@ -96,12 +96,12 @@ export interface RunningProcess {
 }
 
 /**
- * Runs `node services/start.ts` (or another program) with exactly these settings (and PATH, HOME).
+ * Runs `node host/start.ts` (or another program) with exactly these settings (and PATH, HOME).
  * @param through a command that becomes the one that follows it, e.g. nsenter
  */
 export function runProcess(
   env: Record<string, string>,
-  program = "services/start.ts",
+  program = "host/start.ts",
   args: readonly string[] = [],
   through: readonly string[] = [],
 ): RunningProcess {

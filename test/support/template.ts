@@ -6,7 +6,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { errorCode } from "../../services/shared/embedded/start-error.ts";
+import { errorCode } from "../../services/shared/start-error.ts";
 import { type DatabaseFolder, makeDatabaseFolder } from "./folders.ts";
 
 const run = promisify(execFile);

@@ -1,7 +1,7 @@
 // A process does not serve when the wall beneath it is not standing.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
-import { connect } from "../../services/shared/database/connect.ts";
+import { connect } from "../../host/database/connect.ts";
 import { assertTenancyWall } from "../../services/shared/database/guard.ts";
 import { runProcess, testSettings } from "../support/service.ts";
 import { fillTenant, openScene, type Scene, tenantTables } from "./scene.ts";

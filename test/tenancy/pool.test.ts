@@ -138,7 +138,7 @@ describe("10,000 works of 50 tenants through one pool", () => {
 
 describe("the program", () => {
   const root = join(import.meta.dirname, "../..");
-  const files = ["services", "mixins"].flatMap((folder) =>
+  const files = ["services", "mixins", "host", "operators"].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
       .filter((file) => file.endsWith(".ts"))
       .map((file) => join(folder, file)),
@@ -155,13 +155,13 @@ describe("the program", () => {
       "the pool itself, but for tables without tenant rows",
       /database\.pool\b|db\.pool\b/,
       [
-        "mixins/job-figures.ts",
-        "mixins/job-runner.ts",
-        "mixins/jobs.ts",
+        "mixins/jobs/job-figures.ts",
+        "mixins/jobs/job-runner.ts",
+        "mixins/jobs/jobs.ts",
         "services/health/health.service.ts",
-        "services/shared/healing/job-faults.ts",
-        "services/shared/healing/session-faults.ts",
-        "services/shared/job-list.ts",
+        "mixins/healing/job-faults.ts",
+        "mixins/healing/session-faults.ts",
+        "mixins/jobs/job-list.ts",
         "services/shared/rate-limits.ts",
       ],
     ],

@@ -1,7 +1,7 @@
 // A provisioned database with some tenants in it, for tests of the wall beneath the services: no service runs here.
 import pg from "pg";
-import { connect, type Connected } from "../../services/shared/database/connect.ts";
-import { provision } from "../../services/shared/database/provision.ts";
+import { connect, type Connected } from "../../host/database/connect.ts";
+import { provision } from "../../host/database/provision.ts";
 import { wrapMasterKey } from "../../services/shared/sealing/wrapping.ts";
 import { startDatabase, type TestDatabase, testSettings } from "../support/service.ts";
 

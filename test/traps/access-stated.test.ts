@@ -10,8 +10,8 @@ import { assemble } from "../../moleculer.config.ts";
 import { contractOf, contracts, routes } from "../../services/api-gateway/routes.ts";
 import { assertAccess } from "../../services/shared/access.ts";
 import { Caller } from "../../services/shared/caller.ts";
-import { readConfig } from "../../services/shared/config.ts";
-import type { RecordsAction } from "../../services/shared/middleware.ts";
+import { readConfig } from "../../host/settings/config.ts";
+import type { RecordsAction } from "../../services/shared/bus/schemas.ts";
 import { addressOf, callApi, runProcess, testSettings } from "../support/service.ts";
 
 const root = join(import.meta.dirname, "../..");

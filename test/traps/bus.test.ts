@@ -6,12 +6,12 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Context, ServiceBroker, type ServiceSchema } from "moleculer";
 import { assemble } from "../../moleculer.config.ts";
 import { allow, anyone, onlyServices, signedIn } from "../../services/shared/access.ts";
-import { type Contract, implement } from "../../services/shared/bus.ts";
+import { type Contract, implement } from "../../services/shared/bus/bus.ts";
 import { Caller, type Principal, setBusKey } from "../../services/shared/caller.ts";
-import { readConfig } from "../../services/shared/config.ts";
+import { readConfig } from "../../host/settings/config.ts";
 import { nullable, optional } from "../../services/shared/params/modifiers.ts";
 import { id } from "../../services/shared/params/rules.ts";
-import type { RecordsAction } from "../../services/shared/middleware.ts";
+import type { RecordsAction } from "../../services/shared/bus/schemas.ts";
 import { eventually, testSettings } from "../support/service.ts";
 
 const namespace = "traps";

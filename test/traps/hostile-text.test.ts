@@ -19,7 +19,7 @@ import { normaliseName, normalisePhone } from "../../services/shared/sealing/bli
 import { phoneFault } from "../../services/patients/patients.rules.ts";
 import { cardProvider } from "../../services/payments/card-provider.ts";
 import { walletProvider } from "../../services/payments/wallet-provider.ts";
-import { readTarget } from "../../services/shared/outbound/target.ts";
+import { readTarget } from "../../mixins/outbound/target.ts";
 import { parseJsonBody } from "../../services/shared/params/json-body.ts";
 import { parseQuery } from "../../services/shared/params/query.ts";
 import { dateOrTime, dictionary, email, flag, id, text, url } from "../../services/shared/params/rules.ts";

@@ -72,7 +72,7 @@ async function replaceAll(version: Version): Promise<void> {
 }
 
 async function migrate(version: Version): Promise<{ code: number | null; said: string }> {
-  const running = version.run(owner, "services/migrate.ts");
+  const running = version.run(owner, "host/migrate.ts");
   return { code: await running.exited, said: running.output().trim() };
 }
 
@@ -139,7 +139,7 @@ describeWithNats("back and forth over a migration, under load", () => {
   it("a migration runs while this version serves, and lets others pass where it has to wait for a table", async () => {
     const { owner: holder } = cluster.database;
     await holder.query("begin; lock table departments in access share mode");
-    const migration = next.run(owner, "services/migrate.ts");
+    const migration = next.run(owner, "host/migrate.ts");
     await migration.printed(/a transaction holds a table that has to change: waiting for its end/);
     const from = performance.now();
     const while_ = await load.stretch(from, from + 3_000);

@@ -3,7 +3,7 @@
 import { argon2Sync, createHash, randomBytes, randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
 import pg from "pg";
-import { catalogue } from "../../services/shared/healing/catalogue.ts";
+import { catalogue } from "../../mixins/healing/catalogue.ts";
 import { normaliseName } from "../../services/shared/sealing/blind-index.ts";
 import { currentCost, formatPhc } from "../../services/shared/passwords/phc.ts";
 import { identityText, TestKeyring } from "../support/keyring.ts";

@@ -1,10 +1,10 @@
 // The pure decisions of delivering: what an answer means, when the next try is, whose turn it is, what is signed.
 import { describe, expect, it } from "@jest/globals";
 import { Webhook } from "standardwebhooks";
-import type { Attempt, Delivery } from "../../services/shared/deliveries/channel.ts";
-import { Lane } from "../../services/shared/deliveries/lane.ts";
-import { nextOf } from "../../services/shared/deliveries/retry.rules.ts";
-import { Turns } from "../../services/shared/deliveries/turns.ts";
+import type { Attempt, Delivery } from "../../mixins/deliveries/channel.ts";
+import { Lane } from "../../mixins/deliveries/lane.ts";
+import { nextOf } from "../../mixins/deliveries/retry.rules.ts";
+import { Turns } from "../../mixins/deliveries/turns.ts";
 import { answerFault, retryAfterSeconds } from "../../services/webhooks/answer.rules.ts";
 import { signatureOf } from "../../services/webhooks/sign.ts";
 import {

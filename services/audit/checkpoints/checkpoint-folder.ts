@@ -2,8 +2,8 @@
 // rewrite (`chattr +a`, or write-once storage) serves as well. The public keys lie beside them.
 import { open, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { errorCode } from "../../shared/embedded/start-error.ts";
-import { makeFolder } from "../../shared/embedded/make-folder.ts";
+import { errorCode } from "../../shared/start-error.ts";
+import { makeFolder } from "../../shared/make-folder.ts";
 import { keyIdOf, type PublicKeys, readPublicKey, type SigningKey } from "./signing-key.ts";
 
 /** Read from the newest files back: months of a small installation, days of one with ten thousand busy tenants. */

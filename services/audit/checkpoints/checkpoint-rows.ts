@@ -3,7 +3,7 @@
 import { Caller } from "../../shared/caller.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { platform } from "../../shared/database/scope.ts";
-import type { Runtime } from "../../shared/runtime.ts";
+import type { Runtime } from "../../../host/process/runtime.ts";
 import { type Checkpoint, type Head, hashOf, readCheckpoint, type Signed } from "./checkpoint.rules.ts";
 import type { LastDocument } from "./kept-checkpoints.ts";
 import { keyIdOf, type PublicKeys, readPublicKey, type SigningKey } from "./signing-key.ts";

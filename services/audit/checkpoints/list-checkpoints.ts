@@ -1,6 +1,6 @@
 // A tenant's checkpoints for its own administrators: each as a document with that tenant's head alone, signed anew, so that
 // nobody learns what others do. Signed is only what was signed before.
-import type { Call } from "../../shared/bus.ts";
+import type { Call } from "../../shared/bus/bus.ts";
 import { platform } from "../../shared/database/scope.ts";
 import type { ParamsOf } from "../../shared/params/types.ts";
 import { tenantToActIn } from "../../shared/reach.ts";

@@ -2,7 +2,7 @@
 // is found too. A long log is proved in several goes.
 import { Unavailable } from "../../shared/errors.ts";
 import { perRuntime } from "../../shared/per-runtime.ts";
-import type { Runtime } from "../../shared/runtime.ts";
+import type { Runtime } from "../../../host/process/runtime.ts";
 import { makeUnfinished, verifyLog } from "../verify-audit.ts";
 import type { KeptCheckpoints } from "./kept-checkpoints.ts";
 import { keepProof, unproved } from "./standings.ts";

@@ -4,7 +4,7 @@ import type { Service } from "moleculer";
 import { Caller } from "../../shared/caller.ts";
 import { platform } from "../../shared/database/scope.ts";
 import { perRuntime } from "../../shared/per-runtime.ts";
-import type { Runtime } from "../../shared/runtime.ts";
+import type { Runtime } from "../../../host/process/runtime.ts";
 import { CheckpointRows } from "./checkpoint-rows.ts";
 import { placeOf } from "./place.ts";
 import { proveLogs } from "./prove-logs.ts";

@@ -1,6 +1,6 @@
 // Signs where logs have got to: finds those that moved since their last checkpoint, recomputes what came since, and puts the
 // heads into documents. Bounded by time; what was not reached is next time's.
-import type { Runtime } from "../../shared/runtime.ts";
+import type { Runtime } from "../../../host/process/runtime.ts";
 import { genesis, type Link } from "../audit.rules.ts";
 import { type Head, hashOf, headsMax, signDocument } from "./checkpoint.rules.ts";
 import type { CheckpointRows } from "./checkpoint-rows.ts";

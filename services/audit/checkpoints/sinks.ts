@@ -2,7 +2,7 @@
 // the bucket of the backups. A further one is one more CheckpointSink.
 import type { ServiceBroker } from "moleculer";
 import type { Logger } from "pino";
-import { callAs } from "../../shared/bus.ts";
+import { callAs } from "../../shared/bus/bus.ts";
 import { Caller } from "../../shared/caller.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { platform } from "../../shared/database/scope.ts";

@@ -1,7 +1,7 @@
 // The end of documents in the database. What an address has not taken yet waits for a year, not for ever: the files have it.
 import { Caller } from "../../shared/caller.ts";
 import { platform } from "../../shared/database/scope.ts";
-import type { Runtime } from "../../shared/runtime.ts";
+import type { Runtime } from "../../../host/process/runtime.ts";
 
 const keptDays = 30;
 const waitingDays = 365;

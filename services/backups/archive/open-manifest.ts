@@ -2,7 +2,7 @@
 import { buffer } from "node:stream/consumers";
 import type { KeyObject } from "node:crypto";
 import { ArchiveDamaged } from "../../shared/archive/sealed-stream.ts";
-import { type Store, StoreError } from "../../shared/store/store.ts";
+import { type Store, StoreError } from "../../../mixins/store/store.ts";
 import {
   archiveKeys,
   type Manifest,

@@ -4,7 +4,7 @@ import { createHash, type Hash, type KeyObject } from "node:crypto";
 import { pipeline, type Readable, Transform } from "node:stream";
 import { constants, createZstdDecompress } from "node:zlib";
 import { ArchiveDamaged, opening } from "../../shared/archive/sealed-stream.ts";
-import type { Store } from "../../shared/store/store.ts";
+import type { Store } from "../../../mixins/store/store.ts";
 import { type ArchivedTable, archiveNameOf, dataKeyOf, type Manifest } from "./manifest.ts";
 import { readTar } from "./tar.ts";
 

@@ -7,7 +7,7 @@ import { constants, createZstdCompress } from "node:zlib";
 import { sealing } from "../../shared/archive/sealed-stream.ts";
 import { type Bulk, quoted } from "../../shared/database/bulk.ts";
 import { copyChunkBytes } from "../../shared/database/copy-out.ts";
-import type { Store } from "../../shared/store/store.ts";
+import type { Store } from "../../../mixins/store/store.ts";
 import { columnsLeftOut, type TableName, tablesOf } from "../table-decisions.ts";
 import { type ArchivedTable, archiveNameOf, type Contents, dataKeyOf } from "./manifest.ts";
 import { tarEnd, tarFile } from "./tar.ts";

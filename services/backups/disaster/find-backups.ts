@@ -10,7 +10,7 @@ import {
   unwrapMasterKey,
   unwrapMasterKeyBytes,
 } from "../../shared/sealing/wrapping.ts";
-import { type Store, StoreError } from "../../shared/store/store.ts";
+import { type Store, StoreError } from "../../../mixins/store/store.ts";
 import {
   archiveKeys,
   archiveNameOf,

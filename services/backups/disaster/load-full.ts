@@ -3,8 +3,8 @@
 // read once, and of a damaged one nothing stays.
 import { Bulk, quoted } from "../../shared/database/bulk.ts";
 import { advanceSequences, loadAside } from "../../shared/database/bulk-load.ts";
-import { StartError } from "../../shared/embedded/start-error.ts";
-import type { Store } from "../../shared/store/store.ts";
+import { StartError } from "../../shared/start-error.ts";
+import type { Store } from "../../../mixins/store/store.ts";
 import type { ArchivedTable } from "../archive/manifest.ts";
 import { readArchive } from "../archive/read-archive.ts";
 import { CopySink } from "../copy-sink.ts";

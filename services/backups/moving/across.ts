@@ -1,9 +1,9 @@
 // What goes between the service and the thread that moves its bytes. Errors cross as plain facts, as a class does not survive
 // the way; what a job makes of them (job-failed.ts) is then the same on both sides.
 import { ArchiveDamaged } from "../../shared/archive/sealed-stream.ts";
-import { errorCode } from "../../shared/embedded/start-error.ts";
-import { StoreError, type StoreFault } from "../../shared/store/store.ts";
-import type { StoreSettings } from "../../shared/store/store-of.ts";
+import { errorCode } from "../../shared/start-error.ts";
+import { StoreError, type StoreFault } from "../../../mixins/store/store.ts";
+import type { StoreSettings } from "../../../mixins/store/store-of.ts";
 import { JobFailed } from "../job-failed.ts";
 import type { FailureCode } from "../job.rules.ts";
 import type { Moved, Moving } from "./moving.ts";

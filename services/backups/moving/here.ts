@@ -12,7 +12,7 @@ import { readPlan } from "../read-plan.ts";
 import { restoredTables } from "../restore-conditions.ts";
 import { stage } from "../stage.ts";
 import { Bulk } from "../../shared/database/bulk.ts";
-import type { Store } from "../../shared/store/store.ts";
+import type { Store } from "../../../mixins/store/store.ts";
 import type { LaidOut, Moving, Place, Taken, Tell } from "./moving.ts";
 import { Pace } from "./pace.ts";
 

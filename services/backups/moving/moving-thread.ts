@@ -2,7 +2,6 @@
 // work, ends when nobody has needed it for a while, and what it holds in memory ends with it. When it dies, what ran in it
 // fails as what is away does: the job is tried again, in a new one.
 import { type ResourceLimits, Worker } from "node:worker_threads";
-import { postgresEnvironment } from "../../shared/config.ts";
 import { pause } from "../../shared/pause.ts";
 import { JobFailed } from "../job-failed.ts";
 import { errorFrom, type FromThread, type Task, type ThreadSettings, type ToThread } from "./across.ts";
@@ -33,6 +32,7 @@ interface Running {
 
 export class MovingThread implements Moving {
   readonly #settings: ThreadSettings;
+  readonly #environment: Record<string, string>;
   readonly #running = new Map<number, Running>();
   #worker: Worker | undefined;
   #idle: NodeJS.Timeout | undefined;
@@ -40,8 +40,10 @@ export class MovingThread implements Moving {
   #last = 0;
   #closed = false;
 
-  constructor(settings: ThreadSettings) {
+  /** @param environment all that the thread has of the process's own */
+  constructor(settings: ThreadSettings, environment: Record<string, string>) {
     this.#settings = settings;
+    this.#environment = environment;
   }
 
   /** Whether there is one at this moment. */
@@ -120,7 +122,7 @@ export class MovingThread implements Moving {
   #start(): Worker {
     const worker = new Worker(new URL("./thread.ts", import.meta.url), {
       name: "archives",
-      env: postgresEnvironment(),
+      env: this.#environment,
       execArgv: [],
       workerData: this.#settings,
       resourceLimits: limits,

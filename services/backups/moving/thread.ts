@@ -5,8 +5,8 @@
  */
 import { getPriority, setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
-import { backupsFolder, FolderStore } from "../../shared/store/folder-store.ts";
-import type { Store } from "../../shared/store/store.ts";
+import { backupsFolder, FolderStore } from "../../../mixins/store/folder-store.ts";
+import type { Store } from "../../../mixins/store/store.ts";
 import { type FromThread, factsOf, type ThreadSettings, type ToThread } from "./across.ts";
 import { movingHere } from "./here.ts";
 import type { Moved } from "./moving.ts";
@@ -41,7 +41,7 @@ parentPort?.on("message", (message: ToThread) => {
 /** The client of S3 is half of what this thread would load. */
 async function openStore(): Promise<Store> {
   if (store.s3Endpoint === undefined) return new FolderStore(backupsFolder(store.dataDir));
-  return (await import("../../shared/store/store-of.ts")).openStore(store);
+  return (await import("../../../mixins/store/store-of.ts")).openStore(store);
 }
 
 async function work({ id, task, given }: Extract<ToThread, { task: unknown }>): Promise<void> {

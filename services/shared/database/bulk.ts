@@ -6,7 +6,7 @@ import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
 import { bulkSocket } from "./bulk-socket.ts";
 import { CopyOut } from "./copy-out.ts";
-import { restoreSuffix } from "./grants/backups.ts";
+import { restoreSuffix } from "./scope.ts";
 import { platformRole, takeRole } from "./scope.ts";
 
 const connectMsMax = 10_000;

@@ -2,7 +2,7 @@
 // be able to become someone who does; every table with tenant rows must force row-level security and show this login
 // one tenant's rows by exactly one policy; no view may look past it, no function that may more than its caller be led
 // astray; and a foreign row must really be invisible.
-import { StartError } from "../embedded/start-error.ts";
+import { StartError } from "../start-error.ts";
 import type { Database } from "./database.ts";
 import { platform } from "./scope.ts";
 

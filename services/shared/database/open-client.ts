@@ -1,6 +1,6 @@
 // One connection outside the pool, for the work around the start; failing to get it is one sentence for the operator.
 import pg from "pg";
-import { propertyOf, StartError } from "../embedded/start-error.ts";
+import { propertyOf, StartError } from "../start-error.ts";
 
 const connectMsMax = 10_000;
 // https://www.postgresql.org/docs/18/errcodes-appendix.html: no such login or a wrong password, no such database

@@ -2,7 +2,7 @@
 // after errors of a few codes; any other that a restart of PostgreSQL brings at that moment would be a rejection that nobody
 // handles, and end the process. So what means "not just now" has the code of it. Saying it twice does no harm.
 import type pg from "pg";
-import { errorCode } from "../embedded/start-error.ts";
+import { errorCode } from "../start-error.ts";
 import { isLostDatabase } from "../failures.ts";
 
 /** https://www.postgresql.org/docs/18/errcodes-appendix.html cannot_connect_now, which graphile-worker waits for. */

@@ -5,7 +5,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
 import { migrations } from "../../../migrations/all.ts";
-import { propertyOf, StartError } from "../embedded/start-error.ts";
+import { propertyOf, StartError } from "../start-error.ts";
 import { version as ownVersion } from "../version.ts";
 import { openClient, UnpreparedDatabase } from "./open-client.ts";
 import { compareVersions, laterOf } from "./versions.ts";

@@ -184,3 +184,5 @@ export class ScopedQuery extends DriverQuery {
     else this.#scopeSet = true;
   }
 }
+
+export const restoreSuffix = "restore";

@@ -7,7 +7,7 @@ import canonicalize from "canonicalize";
 import type { Caller } from "../caller.ts";
 import type { AuditFacts, Change } from "../database/change.ts";
 import { addressKey } from "../rate-limits.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../../../host/process/runtime.ts";
 import { takeRefusalEntry } from "./refusal-entries.ts";
 
 /** How long equal refusals are counted before the first sum; it doubles while they go on. */

@@ -1,11 +1,11 @@
 // What a tenant may have of something in a day (UTC): counted in the database for all processes, in the transaction of what
 // is taken. Beyond the bound it is refused or left out, and that is an incident: said once in the tenant's audit log and
 // the process's log, counted from then on, and told by health as open for a day.
-import type { Call } from "../bus.ts";
+import type { Call } from "../bus/bus.ts";
 import type { Change } from "../database/change.ts";
 import type { Scope } from "../database/scope.ts";
 import { TooManyRequests } from "../errors.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../../../host/process/runtime.ts";
 
 /** So much a day and tenant. None of them is a clinic's business; each is far beyond what an honest one meets. */
 export const dailyLimits = {

@@ -2,7 +2,7 @@
 // leaves room for what others are refused. A member's count is a row of `rate_limits`, as losing it in a crash only forgives;
 // what is beyond the bound is counted in one row of `daily_counts` for all members of the tenant, which is the incident.
 import type { Change } from "../database/change.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../../../host/process/runtime.ts";
 import { type DailyLimit, takeDaily } from "./daily-limit.ts";
 
 /** Entries a day and member, those that sum up repetitions included: a twentieth of the tenant's. */

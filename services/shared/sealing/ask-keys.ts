@@ -1,5 +1,5 @@
 // How an action asks the crypto service for its tenant's keys: on behalf of its caller, and only when none are held.
-import type { Call } from "../bus.ts";
+import type { Call } from "../bus/bus.ts";
 import type { LoadKeys } from "./key-cache.ts";
 import type { TenantKeys } from "./tenant-keys.ts";
 

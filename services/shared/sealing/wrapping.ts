@@ -9,7 +9,7 @@ import {
   hkdfSync,
   type KeyObject,
 } from "node:crypto";
-import { StartError } from "../embedded/start-error.ts";
+import { StartError } from "../start-error.ts";
 import { nonceBytes, writeNonce } from "./nonces.ts";
 import { SealBroken } from "./seal-broken.ts";
 

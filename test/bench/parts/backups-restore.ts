@@ -21,7 +21,7 @@ export async function restoreOfAll(
     const restored = await emptyDatabase(owner, ownerUrl, "restored");
     const env = { ...settings, DATABASE_URL: restored };
     const ours = await runProgram(
-      stage.cores.onBothCores([process.execPath, "services/restore.ts", job.backupId]),
+      stage.cores.onBothCores([process.execPath, "host/restore.ts", job.backupId]),
       env,
     );
     const theirs = noDump

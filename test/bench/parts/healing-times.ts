@@ -3,7 +3,7 @@
 // for its interval besides. One after the other, so that no fault hides another.
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
-import { faultOf, type Healable } from "../../../services/shared/healing/catalogue.ts";
+import { faultOf, type Healable } from "../../../mixins/healing/catalogue.ts";
 import { type BreakSite, breaks } from "../../self-healing/breaks.ts";
 import { confirmAll } from "../../support/healing-watch.ts";
 import { startBotApi } from "../../support/bot-api.ts";

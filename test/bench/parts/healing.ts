@@ -4,7 +4,7 @@
 // in healing-times.ts.
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
-import { catalogue } from "../../../services/shared/healing/catalogue.ts";
+import { catalogue } from "../../../mixins/healing/catalogue.ts";
 import { cpuMsOf } from "../cpu.ts";
 import { addUsers, createTenants } from "../fill.ts";
 import { judge, say, title } from "../report.ts";

@@ -1,6 +1,6 @@
 // Row-level security: the service's own read path (scope and statement in one round trip) as the login that the
 // policies hold, against the very same statements as the owner, who bypasses them. Without HTTP, which would hide it.
-import { provision } from "../../../services/shared/database/provision.ts";
+import { provision } from "../../../host/database/provision.ts";
 import { homeOf } from "../home.ts";
 import { cpuOf, ratio } from "../measure.ts";
 import type { PoliciesJob, PoliciesResult } from "../policies-child.ts";

@@ -3,7 +3,7 @@
 // and whether reading what is due costs the same with a million deliveries in the log.
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
-import { dueText } from "../../../services/shared/deliveries/due-deliveries.ts";
+import { dueText } from "../../../mixins/deliveries/due-deliveries.ts";
 import { cpuMsOf } from "../cpu.ts";
 import type { BareWebhooksJob, BareWebhooksResult } from "../bare-webhooks-child.ts";
 import { startProgram } from "../program.ts";

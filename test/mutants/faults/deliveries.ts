@@ -4,7 +4,7 @@ import type { PlantedFault } from "../planted-fault.ts";
 export const deliveryFaults: readonly PlantedFault[] = [
   {
     says: "a delivery's result is written though another worker took over",
-    file: "services/shared/deliveries/due-deliveries.ts",
+    file: "mixins/deliveries/due-deliveries.ts",
     text: "and d.state = 'pending' and d.attempts = g.attempts)",
     replacement: "and d.state = 'pending')",
     tests: {
@@ -13,7 +13,7 @@ export const deliveryFaults: readonly PlantedFault[] = [
   },
   {
     says: "a webhook's name is resolved a second time between check and connection",
-    file: "services/shared/outbound/exchange.ts",
+    file: "mixins/outbound/exchange.ts",
     text: `lookup: () => {
       throw new Error("an address was to be resolved again");
     },`,
@@ -29,7 +29,7 @@ export const deliveryFaults: readonly PlantedFault[] = [
   },
   {
     says: "a deactivated tenant is told",
-    file: "services/shared/deliveries/fan-out.ts",
+    file: "mixins/deliveries/fan-out.ts",
     text: "where exists (select from tenants where id = $1 and is_active and deleted_at is null)",
     replacement: "where true",
     tests: { "test/webhooks/delivery.test.ts": "nor for a tenant that is" },
@@ -43,7 +43,7 @@ export const deliveryFaults: readonly PlantedFault[] = [
   },
   {
     says: "a worker speaks to a target whose lease another has",
-    file: "services/shared/deliveries/leases.ts",
+    file: "mixins/deliveries/leases.ts",
     text: `where id in (select id from delivery_targets where next_due_at <= now() and channel = $1
         and (leased_until is null or leased_until < now()) and not`,
     replacement: `where id in (select id from delivery_targets where next_due_at <= now() and channel = $1

@@ -110,7 +110,7 @@ export const recordFaults: readonly PlantedFault[] = [
   },
   {
     says: "replicas that start together seed twice",
-    file: "services/seed.ts",
+    file: "host/seed.ts",
     text: `await change.execute("select pg_advisory_xact_lock(hashtext('start.seed'))");`,
     replacement: "void change;",
     tests: { "test/interleaved/forced-orders.test.ts": "seed one after the other" },

@@ -1,0 +1,162 @@
+// The embedded PostgreSQL 18: a child process on <DATA_DIR>/postgres, reached by a unix socket only. It survives a
+// kill -9 of this process; the next start stops it and starts anew, and what was committed is still there.
+
+import { rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import pg from "pg";
+import { serverAccount } from "./account.ts";
+import { postgresPrograms } from "./binaries.ts";
+import { ensureCluster } from "./cluster.ts";
+import { stopLeftover } from "./leftover.ts";
+import { launchPostmaster, type Postmaster, type PostmasterOptions } from "./postmaster.ts";
+import { explainExit } from "./server-output.ts";
+import { clusterName, openSocketFolder } from "./socket-folder.ts";
+import { errorCode, StartError } from "../../services/shared/start-error.ts";
+
+const startMsMax = 60_000;
+/** Beyond that, for a server that says it is recovering: stopping it would only make the next start begin again. */
+const recoveryMsMax = 600_000;
+/** https://www.postgresql.org/docs/18/errcodes-appendix.html cannot_connect_now */
+const startingUp = "57P03";
+const pollMsMin = 10;
+const pollMsMax = 250;
+const retryMs = 100;
+/** Only part of the socket's name: nothing listens on TCP. */
+const port = 5432;
+
+export type EmbeddedPostgres = {
+  /** Folder of the unix socket. */
+  host: string;
+  port: number;
+  user: string;
+  password: string;
+  url(database: string): string;
+  processId: number;
+  /** Ends the server and removes the socket folder; may be called again. */
+  stop(): Promise<void>;
+  /** Calls back when the server ends without `stop()`, with one sentence why. */
+  onExit(callback: (reason: string) => void): void;
+};
+
+export type EmbeddedOptions = {
+  dataDir: string;
+  superuser?: string;
+  /** Becomes the superuser's at the very first start; later starts must give the same. */
+  password: string;
+  /** More of the server's settings, "name=value": a server of tests need not survive a power cut. */
+  settings?: readonly string[];
+  /** Receives the server's own lines, at debug level: they hold no statement and no value. */
+  log: (message: string) => void;
+};
+
+type Credentials = { host: string; port: number; user: string; password: string };
+
+/**
+ * Starts the server and answers when it takes connections, within 60 s (recovery after a crash: 10 min more). The caller holds the lock of `dataDir`
+ * (openDataDirectory). Throws StartError with one sentence: damaged folder, disk full, no programs for this platform.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const deadline = performance.now() + startMsMax;
+  const dataDir = resolve(options.dataDir);
+  const name = clusterName(dataDir);
+  const clusterFolder = join(dataDir, "postgres");
+  const account = await serverAccount(clusterFolder);
+  const programs = await postgresPrograms(dataDir, account);
+  await stopLeftover(clusterFolder, name, options.log);
+  const socketFolder = await openSocketFolder(dataDir, account);
+  const login = {
+    host: socketFolder,
+    port,
+    user: options.superuser ?? "postgres",
+    password: options.password,
+  };
+  const place = { clusterFolder, socketFolder, programs, account };
+  try {
+    await ensureCluster(place, login, Math.max(1, Math.round(deadline - performance.now())));
+    const { settings = [], log } = options;
+    const launch = { ...place, port, clusterName: name, settings, log };
+    return running(await launchUntilReady(launch, login, deadline), login);
+  } catch (error) {
+    await rm(socketFolder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+// After the postmaster alone was killed its children need a moment to notice, and until then PostgreSQL refuses to
+// share their memory: that end is tried again until the deadline, any other is final.
+async function launchUntilReady(
+  launch: PostmasterOptions,
+  login: Credentials,
+  deadline: number,
+): Promise<Postmaster> {
+  for (;;) {
+    const server = launchPostmaster(launch);
+    try {
+      await waitUntilReady(server, login, deadline);
+      return server;
+    } catch (error) {
+      await server.stop();
+      const inUse = server.tail.some((line) => line.includes("pre-existing shared memory block"));
+      if (!inUse || performance.now() + retryMs > deadline) throw error;
+    }
+    await delay(retryMs);
+  }
+}
+
+async function waitUntilReady(server: Postmaster, login: Credentials, deadline: number): Promise<void> {
+  for (let pollMs = pollMsMin; ; pollMs = Math.min(pollMs * 1.5, pollMsMax)) {
+    const ending = server.ending();
+    if (ending !== undefined) throw explainExit("postgres", ending, server.tail);
+    const failure = await tryConnection(login);
+    if (failure === undefined) return;
+    if (["28P01", "28000"].includes(failure)) {
+      throw new StartError(
+        "The embedded PostgreSQL refuses the password: its folder was made with another one.",
+      );
+    }
+    const limit = failure === startingUp ? deadline + recoveryMsMax : deadline;
+    if (performance.now() > limit) {
+      throw new StartError(`The embedded PostgreSQL does not become ready (${failure}).`);
+    }
+    await Promise.race([delay(pollMs), server.ended]);
+  }
+}
+
+/** Undefined when the server answers, else the code of the failure. */
+async function tryConnection(login: Credentials): Promise<string | undefined> {
+  const client = new pg.Client({ ...login, database: "postgres", connectionTimeoutMillis: 5_000 });
+  // A connection that breaks after its query has answered is no failure of the query.
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+    await client.query("SELECT 1");
+    return undefined;
+  } catch (error) {
+    return errorCode(error) || "unknown";
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+function running(server: Postmaster, login: Credentials): EmbeddedPostgres {
+  let stopping: Promise<void> | undefined;
+  const stop = async () => {
+    await server.stop();
+    await rm(login.host, { recursive: true, force: true });
+  };
+  return {
+    ...login,
+    url(database) {
+      const [host, user, password] = [login.host, login.user, login.password].map(encodeURIComponent);
+      return `postgresql://${user}:${password}@${host}:${port}/${encodeURIComponent(database)}`;
+    },
+    processId: server.processId,
+    stop: () => (stopping ??= stop()),
+    onExit(callback) {
+      void server.ended.then(() => {
+        if (!stopping) callback(`The embedded PostgreSQL ended by itself (${server.ending()}).`);
+      });
+    },
+  };
+}

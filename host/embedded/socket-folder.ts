@@ -1,0 +1,51 @@
+// The folder of the unix socket by which the service reaches its database: short (a socket's path has 107 bytes at
+// most, 103 on macOS), named by the data folder, and open to the server's account and root only.
+
+import { createHash } from "node:crypto";
+import { chmod, lchown, lstat, mkdir, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { type Account, canReach } from "./account.ts";
+import { errorCode, fileError, StartError } from "../../services/shared/start-error.ts";
+
+const pathBytesMax = 90;
+
+/** The name by which the server of a data folder is known on this machine. */
+export function clusterName(dataDir: string): string {
+  return `records-${createHash("sha256").update(resolve(dataDir)).digest("hex").slice(0, 16)}`;
+}
+
+/**
+ * Makes the socket folder, or empties the one of an earlier run; no server of this data folder may be running.
+ * Answers its path. Throws StartError when somebody else made a folder of that name.
+ */
+export async function openSocketFolder(dataDir: string, account: Account | undefined): Promise<string> {
+  const folder = await socketFolderPath(dataDir, account);
+  try {
+    await mkdir(folder, { mode: 0o700 }).catch((error: unknown) => {
+      if (errorCode(error) !== "EEXIST") throw error;
+    });
+    await checkOwner(folder, account);
+    await chmod(folder, 0o700);
+    if (account) await lchown(folder, account.uid, account.gid);
+    for (const name of await readdir(folder)) await rm(join(folder, name), { force: true });
+  } catch (error) {
+    throw fileError(error, folder, "made for the database socket");
+  }
+  return folder;
+}
+
+async function socketFolderPath(dataDir: string, account: Account | undefined): Promise<string> {
+  const temporary = tmpdir();
+  const fits = Buffer.byteLength(join(temporary, clusterName(dataDir))) <= pathBytesMax;
+  const reachable = !account || (await canReach(temporary, account));
+  return join(fits && reachable ? temporary : "/tmp", clusterName(dataDir));
+}
+
+// Temporary folders are shared: whoever makes our folder first could read the socket's traffic.
+async function checkOwner(folder: string, account: Account | undefined): Promise<void> {
+  const found = await lstat(folder);
+  const owners = [process.getuid?.(), account?.uid];
+  if (found.isDirectory() && owners.includes(found.uid)) return;
+  throw new StartError(`${folder} was made by somebody else and cannot hold the database socket; remove it.`);
+}

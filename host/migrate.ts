@@ -1,0 +1,31 @@
+// `npm run migrate`: makes the database ready for this version (tables, job queue, the services' logins) and ends.
+// With it only this program needs the owner's login; the services run with DATABASE_APP_URL. Any number may run at a
+// time and again: they wait for each other, and one that finds nothing to do does nothing.
+import { fail } from "./fail.ts";
+import { readConfig } from "./settings/config.ts";
+import { provision } from "./database/provision.ts";
+import { StartError } from "../services/shared/start-error.ts";
+import { forMigration } from "./settings/for-migration.ts";
+
+async function migrate(env: NodeJS.ProcessEnv): Promise<void> {
+  const { databaseUrl, bootSecret, databaseLogins, databasePasswords } = readConfig(forMigration(env));
+  if (databaseUrl === undefined)
+    throw new StartError(
+      "DATABASE_URL (or DATABASE_URL_FILE) must name the database to migrate, with its owner's login.",
+    );
+  if (bootSecret === undefined)
+    throw new StartError(
+      "BOOT_SECRET (or BOOT_SECRET_FILE) must be set: the passwords that are not set follow from it.",
+    );
+  const logins = { kinds: databaseLogins, passwords: databasePasswords };
+  const waits = (why: string) => process.stdout.write(`Not done yet: ${why}.\n`);
+  const provisioned = await provision({ ownerUrl: databaseUrl, bootSecret, logins, waits });
+  const names = provisioned.logins.map(({ name }) => name).join(", ");
+  process.stdout.write(
+    provisioned.schema === "newer"
+      ? `The database is of a newer version, beside which this one works: the passwords were set, and nothing else; its services work as ${names}.\n`
+      : `The database is ready for this version; its services work as ${names}.\n`,
+  );
+}
+
+await migrate(process.env).catch((error: unknown) => fail(error, process.env));

@@ -1,0 +1,169 @@
+// What one process has once, whatever services run in it: settings, secrets, database, keys, password threads, log. Made by
+// the broker configuration, opened before the first service starts, closed after the last one stopped.
+import { join } from "node:path";
+import type { EntitySchema } from "@mikro-orm/core";
+import type { Logger } from "pino";
+import type { Dropped } from "../../services/shared/bus/bus-seal.ts";
+import { setBusKey } from "../../services/shared/caller.ts";
+import { Comparison } from "../consistency/comparison.ts";
+import type { Config } from "../settings/settings.ts";
+import { postgresEnvironment } from "../settings/config.ts";
+import { connect } from "../database/connect.ts";
+import { assertOneBus, sessionNameFor } from "../database/one-bus.ts";
+import type { Database } from "../../services/shared/database/database.ts";
+import { assertTenancyWall } from "../../services/shared/database/guard.ts";
+import { assertLogin } from "../database/guard-login.ts";
+import { watchSlowStatements } from "../../services/shared/database/statement-watch.ts";
+import { type DataDirectory, openDataDirectory } from "../embedded/data-directory.ts";
+import { loadOrCreateSecrets, readSecret } from "../embedded/secrets.ts";
+import { levelsOf } from "../../services/shared/log-levels.ts";
+import { Tracing } from "../tracing/open-tracing.ts";
+import { type BusTraffic, noTraffic } from "../metrics/bus-metrics.ts";
+import { ProcessMetrics } from "../metrics/process-metrics.ts";
+import { type DemoPasswords, demoPasswords, demoSecret } from "./demo-passwords.ts";
+import { needsOwnPassword } from "../../services/shared/demo-sign-in.ts";
+import { PasswordHasher } from "../../services/shared/passwords/password-hasher.ts";
+import { KeyCache } from "../../services/shared/sealing/key-cache.ts";
+import { prepareDatabase } from "./prepare-database.ts";
+import { Secrets, secretsToGenerate } from "./secrets.ts";
+import { ProcessPhases } from "./process-phases.ts";
+
+const statementTimeoutMs = 5_000;
+
+export class Runtime {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly hasher: PasswordHasher;
+  /** undefined unless METRICS_PORT is set: then nothing is measured. */
+  readonly metrics: ProcessMetrics | undefined;
+  /** What came on the bus and was not believed. */
+  readonly droppedMessages: Dropped = { foreign: 0, stale: 0, repeated: 0, other_start: 0 };
+  readonly busTraffic: BusTraffic = noTraffic();
+  /** Tenants' keys, for the services that seal. */
+  readonly keys: KeyCache;
+  readonly phases = new ProcessPhases();
+  /** With the other processes of the installation. */
+  readonly comparison = new Comparison(this);
+  readonly tracing = new Tracing();
+  readonly postgresEnvironment = postgresEnvironment();
+  #secrets: Secrets | undefined;
+  #demoPasswords: DemoPasswords | undefined;
+  #database: Database | undefined;
+  #isDatabaseSilent = () => false;
+  #closing: (() => Promise<void>)[] = [];
+  #closed: Promise<void> | undefined;
+  #connectedTo: string | undefined;
+
+  constructor(config: Config, log: Logger) {
+    this.config = config;
+    this.log = log;
+    this.keys = new KeyCache({ heldMsMax: config.keysHeldSeconds * 1000 });
+    this.hasher = new PasswordHasher({ workers: config.argon2Workers, queueMax: config.argon2QueueMax });
+    this.metrics = config.metricsPort === undefined ? undefined : new ProcessMetrics(this);
+  }
+
+  get secrets(): Secrets {
+    if (this.#secrets === undefined) throw new Error("the runtime is not open yet");
+    return this.#secrets;
+  }
+
+  get demoPasswords(): DemoPasswords {
+    if (this.#demoPasswords === undefined) throw new Error("the runtime is not open yet");
+    return this.#demoPasswords;
+  }
+
+  get database(): Database {
+    if (this.#database === undefined)
+      throw new Error("no service of this process declared that it uses the database");
+    return this.#database;
+  }
+
+  /** Whether this process uses a database that does not answer it. */
+  get isDatabaseSilent(): boolean {
+    return this.#isDatabaseSilent();
+  }
+
+  /** Whether the database is in the data folder. */
+  get keepsData(): boolean {
+    return this.config.databaseUrl === undefined && this.config.databaseAppUrl === undefined;
+  }
+
+  /** The pool, once it is there. */
+  get pool(): Database["pool"] | undefined {
+    return this.#database?.pool;
+  }
+
+  /** The application login's URL, with its password: for the health probe only. Undefined without a database, or yet. */
+  get databaseUrl(): string | undefined {
+    return this.#connectedTo;
+  }
+
+  /**
+   * @param entities of all local services; undefined when none of them uses the database
+   * @param onFailure told when the embedded database dies on its own: the process cannot go on
+   */
+  async open(
+    entities: readonly EntitySchema[] | undefined,
+    onFailure: (reason: string) => void,
+  ): Promise<void> {
+    const { config } = this;
+    const embedded = entities !== undefined && this.keepsData;
+    const names = [...secretsToGenerate(config, embedded), ...(needsOwnPassword(config) ? [demoSecret] : [])];
+    const directory = names.length > 0 ? await this.#own(openDataDirectory(config.dataDir)) : undefined;
+    const kept = directory === undefined ? {} : await loadOrCreateSecrets(directory.path, names);
+    this.#secrets = new Secrets(config, kept);
+    setBusKey(this.#secrets.bus);
+    const keptDemo = config.demoMode ? await readSecret(config.dataDir, demoSecret) : undefined;
+    this.#demoPasswords = demoPasswords(config, keptDemo);
+    if (entities === undefined) return;
+    const url = await prepareDatabase({
+      config,
+      secrets: this.#secrets,
+      log: this.log,
+      directory,
+      password: kept.postgres,
+      onFailure,
+      closing: this.#closing,
+    });
+    const sessionName = sessionNameFor(config, this.#secrets.bus);
+    const connected = await connect({
+      url,
+      poolMax: config.databasePoolMax,
+      poolWaitMs: config.databasePoolWaitMs,
+      entities,
+      statementTimeoutMs,
+      pooled: config.databasePooler === "transaction",
+      sessionName,
+    });
+    this.#closing.push(() => connected.close());
+    await assertTenancyWall(connected.database);
+    await assertOneBus(connected.database, sessionName);
+    await assertLogin(connected.database, config, (excess) => this.log.warn(excess));
+    watchSlowStatements(config.slowQueryMs, levelsOf(this.log).child("database"));
+    this.#database = connected.database;
+    this.#isDatabaseSilent = () => connected.isSilent();
+    this.#connectedTo = url;
+    this.#closing.push(() => this.hasher.close());
+  }
+
+  /** Closes everything in the reverse order of opening; safe to call twice and after a failed `open`. */
+  close(): Promise<void> {
+    this.#closed ??= (async () => {
+      this.keys.clear();
+      for (const close of this.#closing.reverse()) {
+        await close().catch((error: unknown) => this.log.error({ err: error }, "closing failed"));
+      }
+    })();
+    return this.#closed;
+  }
+
+  async #own(opening: Promise<DataDirectory>): Promise<DataDirectory> {
+    const directory = await opening;
+    this.#closing.push(() => directory.release());
+    return directory;
+  }
+
+  get mailDirectory(): string {
+    return join(this.config.dataDir, "mail");
+  }
+}

@@ -1,0 +1,24 @@
+// For services whose work is told that the process stops: an AbortSignal that fires as the first thing when they stop.
+import type { Service, ServiceSchema } from "moleculer";
+import type { WithRuntime } from "./worker.ts";
+
+export interface WithStopSignal extends WithRuntime {
+  stopping: AbortSignal;
+}
+
+/** To be named first: Moleculer stops the mixins of a service in the order in which they are named. */
+export function stopSignal(): Partial<ServiceSchema> {
+  const controllers = new WeakMap<Service, AbortController>();
+  // Moleculer calls these on the service.
+  const mixin = {
+    created(this: WithStopSignal): void {
+      const controller = new AbortController();
+      controllers.set(this, controller);
+      this.stopping = controller.signal;
+    },
+    stopped(this: WithStopSignal): void {
+      controllers.get(this)?.abort(new Error("the process stops"));
+    },
+  };
+  return mixin as Partial<ServiceSchema>;
+}

@@ -1,0 +1,112 @@
+// The door by which the REPL and the command line join a running process: a socket in DATA_DIR that its owner alone may open, on which the process
+// speaks Moleculer's own protocol, a packet a line. Who comes in acts as an operator, with the name of the account, and calls
+// whatever the process can call: with a bus the whole cluster.
+import { randomBytes } from "node:crypto";
+import { chmod, rm } from "node:fs/promises";
+import { createServer, type Server, type Socket } from "node:net";
+import { join } from "node:path";
+import type { ServiceBroker } from "moleculer";
+import type { Caller } from "../services/shared/caller.ts";
+import { makeFolder } from "../services/shared/make-folder.ts";
+import { exposedFacts } from "../services/shared/errors.ts";
+import { operatorCaller } from "../services/shared/operator.ts";
+import type { Runtime } from "../host/process/runtime.ts";
+import { eachLine, type Packet, packetLine } from "./packet-lines.ts";
+
+export const doorName = /^repl-\d+-[0-9a-f]{8}\.sock$/;
+const visitorsMax = 8;
+/** https://man7.org/linux/man-pages/man7/unix.7.html: 108 with the zero byte, and fewer on macOS. */
+const pathBytesMax = 100;
+
+interface KnownNode {
+  id: string;
+  local: boolean;
+  available: boolean;
+  rawInfo: object | null;
+}
+
+/** Where it cannot be opened the service does without. @returns what closes it */
+export async function openDoor(broker: ServiceBroker, runtime: Runtime): Promise<() => Promise<void>> {
+  const { dataDir } = runtime.config;
+  const path = join(dataDir, `repl-${process.pid}-${randomBytes(4).toString("hex")}.sock`);
+  const visitors = new Set<Socket>();
+  const server = createServer((socket) => {
+    visitors.add(socket);
+    socket.on("error", () => socket.destroy());
+    socket.once("close", () => visitors.delete(socket));
+    eachLine(socket, (packet) => answer(broker, socket, packet));
+  });
+  server.maxConnections = visitorsMax;
+  try {
+    if (Buffer.byteLength(path) > pathBytesMax) throw new Error("the path of DATA_DIR is too long");
+    await makeFolder(dataDir, 0o700);
+    await listenOn(server, path);
+    await chmod(path, 0o600);
+  } catch (error) {
+    runtime.log.warn({ err: error }, "the REPL cannot join this process");
+  }
+  const update = () => {
+    for (const socket of visitors) tellNodes(broker, socket);
+  };
+  broker.localBus.on("$services.changed", update);
+  return async () => {
+    broker.localBus.off("$services.changed", update);
+    for (const socket of visitors) socket.destroy();
+    server.close();
+    await rm(path, { force: true });
+  };
+}
+
+function listenOn(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(path, resolve);
+  });
+}
+
+async function answer(broker: ServiceBroker, socket: Socket, { cmd, payload }: Packet): Promise<void> {
+  if (cmd === "DISCOVER") tellNodes(broker, socket);
+  if (cmd !== "REQ") return;
+  const { id, action, params, meta } = payload as Packet["payload"] & { action?: string };
+  const reply = { ver: broker.PROTOCOL_VERSION, sender: broker.nodeID, id, meta: {} };
+  try {
+    const data = await broker.call(String(action), params, { meta: { caller: operatorOf(meta) } });
+    socket.write(packetLine("RES", { ...reply, success: true, data: data ?? null }));
+  } catch (error) {
+    socket.write(packetLine("RES", { ...reply, success: false, error: told(error), data: null }));
+  }
+}
+
+/** Moleculer's own words on a call that reached nobody, or was not answered. */
+const isOfTheBus = (error: unknown) => error instanceof Error && /^(?:Service|Request)/.test(error.name);
+
+/** What everybody is told; anything else is in the log of the node where it happened. */
+function told(error: unknown): object {
+  if (exposedFacts(error) === undefined && !isOfTheBus(error))
+    return {
+      name: "MoleculerError",
+      message: "That went wrong; the log has the reason",
+      code: 500,
+      type: "internal_error",
+    };
+  const { name, message, code, type, data } = error as Error & Record<string, unknown>;
+  return { name, message, code, type, data };
+}
+
+/** The socket is for one account, so what its other end says of itself is as good as it is. */
+function operatorOf(meta: unknown): Caller {
+  const { operator } = (meta ?? {}) as { operator?: unknown };
+  return operatorCaller(operator);
+}
+
+/** The nodes that this one knows, itself included, each with all that it offers. */
+function tellNodes(broker: ServiceBroker, socket: Socket): void {
+  // The registry's declaration leaves its nodes out.
+  const { nodes } = broker.registry as unknown as { nodes: { toArray(): KnownNode[] } };
+  for (const node of nodes.toArray()) {
+    const info = node.local ? broker.getLocalNodeInfo() : node.rawInfo;
+    if (!node.available || info === null) {
+      socket.write(packetLine("DISCONNECT", { ver: broker.PROTOCOL_VERSION, sender: node.id }));
+    } else socket.write(packetLine("INFO", { ...info, ver: broker.PROTOCOL_VERSION, sender: node.id }));
+  }
+}

@@ -1,0 +1,14 @@
+// Certificates in a text in PEM.
+const begins = "-----BEGIN CERTIFICATE-----";
+const ends = "-----END CERTIFICATE-----";
+
+/** @returns each certificate of a text in PEM, with its own first and last line */
+export function certificatesIn(text: string): string[] {
+  return text
+    .split(begins)
+    .slice(1)
+    .flatMap((part) => {
+      const at = part.indexOf(ends);
+      return at < 0 ? [] : [`${begins}${part.slice(0, at)}${ends}`];
+    });
+}

@@ -1,0 +1,2 @@
+// Where Telegram's Bot API is.
+export const defaultApiRoot = "https://api.telegram.org";
