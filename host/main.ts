@@ -4,7 +4,7 @@ import { type Assembled, assemble } from "../moleculer.config.ts";
 import { announce } from "./announce.ts";
 import { complain, fail } from "./fail.ts";
 import { loadServices } from "./load-services.ts";
-import { openDoor } from "../operators/door.ts";
+import { openDoor } from "../operators/local-socket.ts";
 import { readConfig } from "./settings/config.ts";
 import { stopMsMax } from "../services/shared/drain.ts";
 import { StartError } from "../services/shared/start-error.ts";

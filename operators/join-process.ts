@@ -5,7 +5,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { ServiceBroker, Transporters } from "moleculer";
 import { errorCode, StartError } from "../services/shared/start-error.ts";
-import { doorName } from "./door.ts";
+import { doorName } from "./local-socket.ts";
 import type { Joined } from "./joined.ts";
 import { eachLine, packetLine } from "./packet-lines.ts";
 

@@ -7,7 +7,7 @@ import { StartError } from "../../services/shared/start-error.ts";
 import {
   conflicts,
   differences,
-  type Fingerprints,
+  type SettingsHashes,
   fingerprintsOf,
   givesWay,
   readFingerprints,
@@ -31,7 +31,7 @@ export class Comparison {
   /** What was said of a node that differs: each thing is said once. */
   readonly #said = new Map<string, string>();
   #broker: ServiceBroker | undefined;
-  #own: Fingerprints | undefined;
+  #own: SettingsHashes | undefined;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
@@ -140,6 +140,6 @@ export class Comparison {
 }
 
 /** Of another node than this one. */
-function shownBy({ local, metadata }: Node): Fingerprints | undefined {
+function shownBy({ local, metadata }: Node): SettingsHashes | undefined {
   return local ? undefined : readFingerprints(metadata?.records);
 }

@@ -11,7 +11,7 @@ import { tokenKeyId } from "../../services/shared/token-key.ts";
 export type Standing = "starting" | "new" | "settled";
 
 /** As the others see them: a setting's name, and a hash of its value. */
-export interface Fingerprints {
+export interface SettingsHashes {
   readonly standing: Standing;
   /** Must be the same wherever both have one. */
   readonly equal: Readonly<Record<string, string>>;
@@ -33,7 +33,7 @@ export interface Held {
   keysHeldSeconds: number;
 }
 
-export function fingerprintsOf(held: Held, standing: Standing): Fingerprints {
+export function fingerprintsOf(held: Held, standing: Standing): SettingsHashes {
   const { busSecret, bootSecret, jwtSecret, auditSigningKey, publicUrl, keysHeldSeconds } = held;
   const hash = (name: string, value: string) =>
     createHmac("sha256", busSecret).update(`records equal v1\0${name}\0${value}`).digest("hex").slice(0, 24);
@@ -71,7 +71,7 @@ const isStanding = (value: unknown): value is Standing =>
   value === "starting" || value === "new" || value === "settled";
 
 /** What a node shows; undefined for anything else, as a node of another version may show. */
-export function readFingerprints(shown: unknown): Fingerprints | undefined {
+export function readFingerprints(shown: unknown): SettingsHashes | undefined {
   if (!isObject(shown)) return undefined;
   const { standing, equal, alike, tokens } = shown;
   if (!isStanding(standing) || !areTexts(equal) || !areTexts(alike)) return undefined;
@@ -83,17 +83,17 @@ export function readFingerprints(shown: unknown): Fingerprints | undefined {
 }
 
 /** @returns the names of settings that differ though they must not */
-export function conflicts(own: Fingerprints, other: Fingerprints): string[] {
+export function conflicts(own: SettingsHashes, other: SettingsHashes): string[] {
   return [...different(own.equal, other.equal), ...(areTokensAccepted(own, other) ? [] : ["JWT_SECRET"])];
 }
 
 /** @returns the names of settings that differ though they should not */
-export function differences(own: Fingerprints, other: Fingerprints): string[] {
+export function differences(own: SettingsHashes, other: SettingsHashes): string[] {
   return different(own.alike, other.alike);
 }
 
 /** While JWT_SECRET is rotated some sign with one and some with the other: all must accept both. */
-function areTokensAccepted({ tokens: own }: Fingerprints, { tokens: other }: Fingerprints): boolean {
+function areTokensAccepted({ tokens: own }: SettingsHashes, { tokens: other }: SettingsHashes): boolean {
   if (own === undefined || other === undefined) return true;
   return own.accepts.includes(other.signs) && other.accepts.includes(own.signs);
 }

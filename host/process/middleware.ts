@@ -119,7 +119,7 @@ function guardedAction(next: Handler, action: RecordsAction, runtime: Runtime): 
       return await next(ctx);
     } catch (error) {
       if (error instanceof AskAnother) throw notHere(ctx, action);
-      const { told, noteworthy } = translate(error);
+      const { publicError: told, shouldLog: noteworthy } = translate(error);
       if (noteworthy) runtime.log.error({ action: action.name, err: error }, "failed");
       throw told;
     }

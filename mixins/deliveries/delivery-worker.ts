@@ -9,12 +9,12 @@ import { follow } from "../../services/shared/tracing.ts";
 import type { Attempt, Channel, Delivery, Outcome } from "./channel.ts";
 import { cancelDue, readDue, type Result, writeResults } from "./due-deliveries.ts";
 import { fanOut } from "./fan-out.ts";
-import { HeldTargets } from "./held-targets.ts";
-import type { Lane } from "./lane.ts";
+import { LeasedTargets } from "./leased-targets.ts";
+import type { TargetQueue } from "./target-queue.ts";
 import { look } from "./leases.ts";
 import { Recorder } from "./recorder.ts";
 import { nextOf } from "./retry.rules.ts";
-import { type Waits, waitsByChannel } from "./waits.ts";
+import { type RetryDelays, retryDelaysOf } from "./retry-delays.ts";
 
 const lookEveryMs = 250;
 const breathMs = 5;
@@ -28,14 +28,14 @@ const cancelRoundsMax = 10;
 const stopMsMax = 10_000;
 
 interface Done<Settings> extends Result, Outcome<Settings> {
-  lane: Lane<Settings>;
+  lane: TargetQueue<Settings>;
 }
 
 export class DeliveryWorker<Settings> {
   readonly #runtime: Runtime;
   readonly #channel: Channel<Settings>;
-  readonly #waits: Waits;
-  readonly #held: HeldTargets<Settings>;
+  readonly #waits: RetryDelays;
+  readonly #held: LeasedTargets<Settings>;
   readonly #recorder: Recorder<Done<Settings>>;
   readonly #ending = new AbortController();
   /** Ends what is in flight, when stopping takes too long. */
@@ -49,8 +49,8 @@ export class DeliveryWorker<Settings> {
   constructor(runtime: Runtime, channel: Channel<Settings>) {
     this.#runtime = runtime;
     this.#channel = channel;
-    this.#waits = waitsByChannel(runtime.config);
-    this.#held = new HeldTargets(runtime.database, channel.name, randomUUID());
+    this.#waits = retryDelaysOf(runtime.config);
+    this.#held = new LeasedTargets(runtime.database, channel.name, randomUUID());
     this.#recorder = new Recorder(
       (batch) => this.#write(batch),
       (error) => runtime.log.warn({ err: error }, "results of deliveries wait for the database"),
@@ -155,7 +155,7 @@ export class DeliveryWorker<Settings> {
     });
   }
 
-  async #send(lane: Lane<Settings>, delivery: Delivery, settings: Settings): Promise<void> {
+  async #send(lane: TargetQueue<Settings>, delivery: Delivery, settings: Settings): Promise<void> {
     const attempt = await this.#tell(delivery, settings);
     this.#runtime.metrics?.delivery(this.#channel.name, attempt.outcome, attempt.durationMs / 1000);
     lane.ended(attempt.outcome === "delivered" || attempt.outcome === "withheld");
@@ -201,6 +201,6 @@ export class DeliveryWorker<Settings> {
   }
 }
 
-function isHungry(lane: Lane<unknown>): boolean {
+function isHungry(lane: TargetQueue<unknown>): boolean {
   return lane.waiting.length < lowWater && lane.settings !== undefined && lane.settings !== "later";
 }

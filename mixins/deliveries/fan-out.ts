@@ -6,7 +6,7 @@ import type { Change } from "../../services/shared/database/change.ts";
 import { Caller } from "../../services/shared/caller.ts";
 import type { Database } from "../../services/shared/database/database.ts";
 import { platform } from "../../services/shared/database/scope.ts";
-import type { Waits } from "./waits.ts";
+import type { RetryDelays } from "./retry-delays.ts";
 
 const caller = Caller.system("deliveries");
 
@@ -55,7 +55,7 @@ const fanOutText = `with held as (select pg_try_advisory_xact_lock(${lockClass},
   ) select (select count(*)::integer from due) as events`;
 
 /** Keeps the fan-out of a tenant waiting until the change is committed. */
-export async function holdFanOut(change: Change, tenantId: number): Promise<void> {
+export async function lockFanOut(change: Change, tenantId: number): Promise<void> {
   await change.execute(`select pg_advisory_xact_lock(${lockClass}, $1)`, [tenantId]);
 }
 
@@ -66,7 +66,7 @@ export async function holdFanOut(change: Change, tenantId: number): Promise<void
  */
 export async function fanOut(
   database: Database,
-  waits: Waits,
+  waits: RetryDelays,
   failed: (tenantId: number, error: unknown) => void,
 ): Promise<boolean> {
   const firstWaits = Object.entries(waits).map(([channel, seconds]) => [channel, seconds[0] ?? 0]);

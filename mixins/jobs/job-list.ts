@@ -7,7 +7,7 @@ import { nullable, optional } from "../../services/shared/params/modifiers.ts";
 import { object, timestamp } from "../../services/shared/params/results.ts";
 import { integer, listOf, oneOf, text } from "../../services/shared/params/rules.ts";
 import type { ValueOf } from "../../services/shared/params/types.ts";
-import { ownTenant } from "../../services/shared/reach.ts";
+import { ownTenant } from "../../services/shared/administered-scope.ts";
 import { toIso } from "../../services/shared/wire.ts";
 
 const jobsMax = 100;

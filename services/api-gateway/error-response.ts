@@ -14,7 +14,7 @@ export interface ErrorResponse {
 }
 
 export function toErrorResponse(error: unknown): ErrorResponse {
-  const { told, noteworthy } = translate(error);
+  const { publicError: told, shouldLog: noteworthy } = translate(error);
   const facts = exposedFacts(told);
   if (facts === undefined) return respond(500, "internal_error", "Internal error", {}, noteworthy);
   // exposedFacts is only ever true of ServiceError, also after the bus: name, code, type and data survive it.

@@ -1,7 +1,7 @@
 // The log as it was hashed, for whoever proves it outside: whole entries in the order of their numbers, page by page.
 import type { Call } from "../shared/bus/bus.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
-import { tenantToActIn } from "../shared/reach.ts";
+import { tenantToActIn } from "../shared/administered-scope.ts";
 import type { AuditEntry, auditContract } from "./audit.contract.ts";
 import { type AuditRow, auditColumns, toAuditEntry } from "./audit-row.ts";
 
@@ -34,7 +34,7 @@ export async function exportAudit(call: Call<Params>): Promise<Exported> {
   const end = entries.at(-1)?.seq;
   if (end !== undefined) {
     const changes = { after_seq: after, entries: entries.length };
-    await call.db.note(call.caller, { tenantId, action: "audit.export", changes });
+    await call.db.recordRead(call.caller, { tenantId, action: "audit.export", changes });
   }
   return { entries, next_after_seq: end === undefined || end >= Number(rows[0]?.last) ? null : end };
 }

@@ -5,7 +5,7 @@ import { preparedName, type Scope, type Statement } from "../shared/database/sco
 import { Invalid } from "../shared/errors.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import type { Moment } from "../shared/params/rules.ts";
-import { listScope } from "../shared/reach.ts";
+import { listScope } from "../shared/administered-scope.ts";
 import { offsetOf, type Page, toPage } from "../shared/wire.ts";
 import type { AuditEntry, auditContract } from "./audit.contract.ts";
 import { type AuditRow, auditColumns, toAuditEntry } from "./audit-row.ts";

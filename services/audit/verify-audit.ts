@@ -6,7 +6,7 @@ import type { Call } from "../shared/bus/bus.ts";
 import type { Database } from "../shared/database/database.ts";
 import { Unavailable } from "../shared/errors.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
-import { tenantToActIn } from "../shared/reach.ts";
+import { tenantToActIn } from "../shared/administered-scope.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { type Bad, ChainWalk } from "./chain-walk.ts";
 import { signedHashes } from "./checkpoints/kept-checkpoints.ts";

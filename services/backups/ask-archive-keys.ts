@@ -37,7 +37,7 @@ async function asked<T>(asking: Promise<T>): Promise<T> {
   try {
     return await asking;
   } catch (error) {
-    const { told } = translate(error);
+    const { publicError: told } = translate(error);
     const type = "type" in told ? told.type : "";
     if (type === "not_found" || type === "keys_unreadable")
       throw new JobFailed("keys_unreadable", { cause: error });

@@ -25,7 +25,7 @@ import { keepCheckpointContract } from "./keep-checkpoint.contract.ts";
 import { jobStatus, listBackups } from "./list-backups.ts";
 import { removeBackup, removeObjects } from "./remove-backup.ts";
 import { backUpByNight, proveNewest, tellIfMissing } from "./nightly.ts";
-import { Shelf, shelfOf } from "./shelf.ts";
+import { ArchiveAccess, archiveAccessOf } from "./archive-access.ts";
 import { runJob } from "./run-job.ts";
 import { sweepBackups } from "./sweep-backups.ts";
 import { backupJobAbandoned } from "./job-faults.ts";
@@ -75,7 +75,7 @@ const backups: ServiceSchema = {
       session_idle_in_transaction: sessionIdleInTransaction,
     }),
     // The mixin before it has given the service its signal; Moleculer's types cannot know.
-    worker((service) => new Shelf(service as WithStopSignal)),
+    worker((service) => new ArchiveAccess(service as WithStopSignal)),
     figures(watchBackups),
   ],
   actions: implement(
@@ -85,10 +85,10 @@ const backups: ServiceSchema = {
       "backups.make": makeAny,
       "backups.list": listBackups,
       "backups.status": jobStatus,
-      "backups.download": (call) => downloadBackup(call, shelfOf(call.runtime)),
+      "backups.download": (call) => downloadBackup(call, archiveAccessOf(call.runtime)),
       "backups.make_ticket": makeTicket,
-      "backups.use_ticket": (call) => useTicket(call, shelfOf(call.runtime)),
-      "backups.restore": (call) => restoreBackup(call, shelfOf(call.runtime).plans),
+      "backups.use_ticket": (call) => useTicket(call, archiveAccessOf(call.runtime)),
+      "backups.restore": (call) => restoreBackup(call, archiveAccessOf(call.runtime).plans),
       "backups.remove": removeBackup,
       "backups.keep_checkpoint": keepCheckpoint,
       "backups.check": async (call) => {

@@ -5,7 +5,7 @@ import type { Call } from "../shared/bus/bus.ts";
 import type { Caller } from "../shared/caller.ts";
 import { Forbidden, Invalid } from "../shared/errors.ts";
 import type { ValueOf } from "../shared/params/types.ts";
-import { ownTenant } from "../shared/reach.ts";
+import { ownTenant } from "../shared/administered-scope.ts";
 import type { backupsContract } from "./backups.contract.ts";
 import { beginJob } from "./begin-job.ts";
 import type { NewJob } from "./job-store.ts";

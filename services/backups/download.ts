@@ -6,12 +6,12 @@ import type { Download } from "../shared/archive/download.ts";
 import type { PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Forbidden, NotFound } from "../shared/errors.ts";
-import { ownTenant } from "../shared/reach.ts";
+import { ownTenant } from "../shared/administered-scope.ts";
 import { toIso } from "../shared/wire.ts";
 import type { BackupRow } from "./backup-row.ts";
 import { findBackup } from "./find-backup.ts";
 import { asAnswer } from "./failure-from.ts";
-import type { Shelf } from "./shelf.ts";
+import type { ArchiveAccess } from "./archive-access.ts";
 import type { BackupType } from "./table-decisions.ts";
 import { whoseLog } from "./whose-log.ts";
 
@@ -20,7 +20,7 @@ const hashOf = (ticket: string) => createHash("sha256").update(ticket).digest();
 
 export async function downloadBackup(
   call: Call<{ backup_id: string; type?: BackupType | null }>,
-  shelf: Shelf,
+  shelf: ArchiveAccess,
 ): Promise<Download> {
   const backup = await findBackup(call, call.params.backup_id, call.params.type);
   return handOut(call, shelf, backup, { tenantId: ownTenant(call.caller) });
@@ -29,7 +29,7 @@ export async function downloadBackup(
 /** @param take what is used up by it, in one transaction with its entry: a refusal, busy too, leaves it as it was */
 async function handOut(
   call: Call<unknown>,
-  { server, keyring }: Shelf,
+  { server, keyring }: ArchiveAccess,
   backup: Pick<BackupRow, "id" | "tenant_id" | "size_bytes">,
   taker: { tenantId: number | undefined; userId?: number },
   take: (change: PlainChange) => Promise<void> = async () => {},
@@ -112,7 +112,7 @@ const usable = (tickets: string) =>
    where t.expires_at > now()`;
 
 /** Looked at first, as the key is asked for outside of a transaction; of several who use it at once, one takes it. */
-export async function useTicket(call: Call<{ ticket: string }>, shelf: Shelf): Promise<Download> {
+export async function useTicket(call: Call<{ ticket: string }>, shelf: ArchiveAccess): Promise<Download> {
   const values = [hashOf(call.params.ticket)];
   const ticket = await call.db.readOne<Used>(platform, {
     name: "backups.find_ticket",

@@ -36,7 +36,7 @@ export function failureFrom(error: unknown): Failure {
   if (collision.test(code)) return failureOf("conflict_with_present");
   if (code === keyIsGone) return failureOf("keys_unreadable");
   if (notReadable.test(code)) return failureOf("archive_damaged");
-  const { told } = translate(error);
+  const { publicError: told } = translate(error);
   const type = "type" in told ? told.type : "";
   if (type === "keys_unreadable") return failureOf("keys_unreadable");
   if (type === "unavailable" || type === "busy") return failureOf("postgres_unavailable");

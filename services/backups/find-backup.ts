@@ -1,7 +1,7 @@
 // A backup that the caller names: within the caller's reach, or not there.
 import type { Call } from "../shared/bus/bus.ts";
 import { Conflict, NotFound } from "../shared/errors.ts";
-import { reachOf } from "../shared/reach.ts";
+import { administeredScope } from "../shared/administered-scope.ts";
 import { backupColumns, type BackupRow } from "./backup-row.ts";
 import type { BackupType } from "./table-decisions.ts";
 
@@ -11,7 +11,7 @@ export async function findBackup(
   id: string,
   type: BackupType | null | undefined,
 ): Promise<BackupRow> {
-  const reach = reachOf(call.caller);
+  const reach = administeredScope(call.caller);
   const row = await call.db.readOne<BackupRow>(reach, {
     name: "backups.find",
     text: `select ${backupColumns} from backups where id = $1 and state = 'complete'`,

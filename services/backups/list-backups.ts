@@ -2,7 +2,7 @@
 import type { Call } from "../shared/bus/bus.ts";
 import { NotFound } from "../shared/errors.ts";
 import type { ValueOf } from "../shared/params/types.ts";
-import { reachOf } from "../shared/reach.ts";
+import { administeredScope } from "../shared/administered-scope.ts";
 import { toIso } from "../shared/wire.ts";
 import { type Backup, backupColumns, type BackupRow, toBackup } from "./backup-row.ts";
 import type { jobShape } from "./backups.contract.ts";
@@ -13,7 +13,7 @@ type Job = ValueOf<typeof jobShape>;
 const listedMax = 1_000;
 
 export async function listBackups(call: Call<unknown>): Promise<{ items: Backup[]; total: number }> {
-  const rows = await call.db.read<BackupRow & { total: number }>(reachOf(call.caller), {
+  const rows = await call.db.read<BackupRow & { total: number }>(administeredScope(call.caller), {
     name: "backups.list",
     text: `select ${backupColumns}, count(*) over ()::integer as total from backups where state = 'complete'
       order by created_at desc, id limit ${listedMax}`,
@@ -46,7 +46,7 @@ const moment = (text: string | null) => (text === null ? null : toIso(text));
 export async function jobStatus(call: Call<{ job_id: string }>): Promise<Job> {
   const { job_id: id } = call.params;
   if (!isUuid.test(id)) throw new NotFound("Job");
-  const row = await call.db.readOne<Row>(reachOf(call.caller), {
+  const row = await call.db.readOne<Row>(administeredScope(call.caller), {
     name: "backups.job_status",
     text: `select id, kind, type, backup_id, status, step, percent, rows_done, bytes_done, error, error_code,
         safety_backup_id, created_at, started_at, finished_at from backup_jobs where id = $1::uuid`,

@@ -12,7 +12,7 @@ import {
   manifestKeyOf,
   writeManifest,
 } from "./archive/manifest.ts";
-import type { HeldJob } from "./held-job.ts";
+import type { LeasedJob } from "./leased-job.ts";
 import { JobFailed } from "./job-failed.ts";
 import type { Reason } from "./job-store.ts";
 import type { Moving } from "./moving/moving.ts";
@@ -38,7 +38,7 @@ const writingShare = 50;
 /** @param share of the job's 100 percent that this is, and where it begins */
 export async function makeBackup(
   { store, keyring, moving }: Pick<BackupParts, "store" | "keyring" | "moving">,
-  held: HeldJob,
+  held: LeasedJob,
   wanted: Wanted,
   share: { from: number; to: number } = { from: 0, to: 100 },
 ): Promise<Manifest> {
@@ -92,7 +92,7 @@ const writesMax = 3;
  * would speak of bytes that are there no more. So a manifest never takes the place of another one, and whoever finds one asks
  * first whose the job is.
  */
-async function listOnce(store: Store, held: HeldJob, backupId: string, manifest: Buffer): Promise<void> {
+async function listOnce(store: Store, held: LeasedJob, backupId: string, manifest: Buffer): Promise<void> {
   for (let nth = 0; nth < writesMax; nth++) {
     await held.say({ step: "writing the manifest" });
     if (await store.putOnce(manifestKeyOf(backupId), manifest, held.signal)) return;

@@ -7,7 +7,7 @@ import { violatedConstraint } from "../shared/failures.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { newBackupId } from "./begin-backup.ts";
 import { insertJob, type NewJob, system } from "./job-store.ts";
-import { tellOperators } from "./tell-operators.ts";
+import { tellOperators } from "./notify-operators.ts";
 import { whoseLog } from "./whose-log.ts";
 
 type WithRuntime = { runtime: Runtime };

@@ -5,7 +5,7 @@ import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, NotFound } from "../shared/errors.ts";
-import { reachOf } from "../shared/reach.ts";
+import { administeredScope } from "../shared/administered-scope.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { storeOf } from "../../mixins/store/store-of.ts";
 import { dataKeyOf, manifestKeyOf } from "./archive/manifest.ts";
@@ -19,7 +19,7 @@ const inUse = () =>
 
 export async function removeBackup(call: Call<{ backup_id: string }>): Promise<{ deleted: boolean }> {
   const { backup_id: id } = call.params;
-  const reach = reachOf(call.caller);
+  const reach = administeredScope(call.caller);
   const tenantId = reach === "platform" ? null : reach.tenantId;
   await call.db.change(platform, call.caller, async (change) => {
     const [backup] = await change.execute<{ tenant_id: number | null }>(

@@ -11,7 +11,7 @@ import { listBackup } from "./backup-row.ts";
 import { newBackupId } from "./begin-backup.ts";
 import { clearStaged, countStaged } from "./clear-staged.ts";
 import { Freeze } from "./freeze.ts";
-import type { HeldJob } from "./held-job.ts";
+import type { LeasedJob } from "./leased-job.ts";
 import { JobFailed } from "./job-failed.ts";
 import { nameSafetyBackup, system } from "./job-store.ts";
 import { type BackupParts, makeBackup } from "./make-backup.ts";
@@ -23,7 +23,7 @@ import { assertStillWanted } from "./still-wanted.ts";
 
 type EndWell = (
   change: PlainChange,
-  held: HeldJob,
+  held: LeasedJob,
   ending: (change: PlainChange) => Promise<AuditChanges>,
 ) => Promise<void>;
 
@@ -40,7 +40,7 @@ const letGo = `select set_config('idle_in_transaction_session_timeout', '30s', t
 interface Restore {
   runtime: Runtime;
   parts: BackupParts;
-  held: HeldJob;
+  held: LeasedJob;
   tenantId: number;
   archive: OpenArchive;
 }
@@ -48,7 +48,7 @@ interface Restore {
 export async function restoreTenant(
   { runtime }: { runtime: Runtime },
   parts: BackupParts,
-  held: HeldJob,
+  held: LeasedJob,
   endWell: EndWell,
 ): Promise<undefined> {
   const { backupId, tenantId } = held.job;
@@ -158,7 +158,7 @@ async function assertLaidOut(bulk: Bulk, job: string, laidOut: LaidOut): Promise
 
 async function exchange(
   bulk: Bulk,
-  held: HeldJob,
+  held: LeasedJob,
   values: [job: string, tenantId: number],
   unusableHash: string,
 ): Promise<{ added: number; changed: number; removed: number }> {

@@ -3,7 +3,7 @@
 import type { AuditChanges } from "../shared/audit-changes.ts";
 import { randomUUID } from "node:crypto";
 import type { ServiceBroker } from "moleculer";
-import type { EventFacts, PlainChange } from "../shared/database/change.ts";
+import type { PublishedEvent, PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { EventKind } from "../shared/event-kinds.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
@@ -11,7 +11,7 @@ import { storeOf, storeSettings } from "../../mixins/store/store-of.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { ArchiveKeyring } from "./ask-archive-keys.ts";
 import { listBackup, rowsIn } from "./backup-row.ts";
-import { HeldJob } from "./held-job.ts";
+import { LeasedJob } from "./leased-job.ts";
 import { failureFrom } from "./failure-from.ts";
 import { type Failure, failureOf, pauseAfter, triesMax } from "./job.rules.ts";
 import {
@@ -27,7 +27,7 @@ import {
 import { type BackupParts, makeBackup } from "./make-backup.ts";
 import type { Moving } from "./moving/moving.ts";
 import { MovingThread } from "./moving/moving-thread.ts";
-import { tellOperators } from "./tell-operators.ts";
+import { tellOperators } from "./notify-operators.ts";
 import { restoreTenant } from "./restore-tenant.ts";
 import { testRestore } from "./test-restore.ts";
 import { whoseLog } from "./whose-log.ts";
@@ -47,7 +47,7 @@ export async function runJob(worker: Worker, jobId: string): Promise<void> {
   const workerId = randomUUID();
   const job = await leaseJob(runtime.database, jobId, workerId);
   if (job === undefined) return assertNobodyWaits(worker, jobId);
-  const held = new HeldJob(runtime, job, workerId, worker.stopping);
+  const held = new LeasedJob(runtime, job, workerId, worker.stopping);
   try {
     if (job.tries > triesMax(isByClock(job))) return await fail(worker, held, failureOf("worker_lost"));
     const ending = await work(worker, held);
@@ -71,7 +71,7 @@ async function assertNobodyWaits({ runtime }: Worker, jobId: string): Promise<vo
   if (waiting !== undefined) throw new Error("another worker holds the job");
 }
 
-async function work(worker: Worker, held: HeldJob): Promise<Ending> {
+async function work(worker: Worker, held: LeasedJob): Promise<Ending> {
   const { job } = held;
   const parts = partsOf(worker);
   switch (job.kind) {
@@ -113,7 +113,7 @@ const kinds = { backup: "backup", restore: "restore", test: "backup" } as const;
 /** Ends the job in the transaction of what it did. @throws when another worker has it: then nothing of it may stay */
 export async function endWell(
   change: PlainChange,
-  { job, worker }: HeldJob,
+  { job, worker }: LeasedJob,
   ending: NonNullable<Ending>,
 ): Promise<void> {
   const facts = await ending(change);
@@ -121,7 +121,7 @@ export async function endWell(
   await record(change, job, "succeeded", facts);
 }
 
-async function giveUp(worker: Worker, held: HeldJob, error: unknown): Promise<void> {
+async function giveUp(worker: Worker, held: LeasedJob, error: unknown): Promise<void> {
   const { runtime } = worker;
   const { job } = held;
   // The process stops, or another one goes on: nothing is said of a job that has not ended.
@@ -141,7 +141,7 @@ async function giveUp(worker: Worker, held: HeldJob, error: unknown): Promise<vo
   await fail(worker, held, failure);
 }
 
-async function fail({ runtime }: Worker, held: HeldJob, failure: Failure): Promise<void> {
+async function fail({ runtime }: Worker, held: LeasedJob, failure: Failure): Promise<void> {
   const { job, worker } = held;
   await runtime.database.change(platform, system, async (change) => {
     if (!(await endJob(change, job.id, worker, "failed", failure))) return;
@@ -176,5 +176,5 @@ async function record(
   if (job.kind === "test") return;
   const kind: EventKind = `${kinds[job.kind]}.${outcome}`;
   // Each ending hands over the facts of its kind; the tests of backups hold what is told against the description.
-  change.tell({ tenantId, kind, payload: { job_id: job.id, ...named, ...facts } } as EventFacts);
+  change.publishEvent({ tenantId, kind, payload: { job_id: job.id, ...named, ...facts } } as PublishedEvent);
 }

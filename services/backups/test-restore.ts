@@ -2,13 +2,13 @@
 // with what was written, byte for byte. Then all of it is taken back.
 import type { AuditChanges } from "../shared/audit-changes.ts";
 import type { PlainChange } from "../shared/database/change.ts";
-import type { HeldJob } from "./held-job.ts";
+import type { LeasedJob } from "./leased-job.ts";
 import type { BackupParts } from "./make-backup.ts";
 import { openArchive } from "./open-archive.ts";
 
 export async function testRestore(
   { moving, ...source }: BackupParts,
-  held: HeldJob,
+  held: LeasedJob,
 ): Promise<(change: PlainChange) => Promise<AuditChanges>> {
   const { backupId, tenantId, id: job } = held.job;
   await held.say({ step: "laying the archive out" });

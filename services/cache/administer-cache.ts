@@ -4,7 +4,7 @@ import type { AuditChanges } from "../shared/audit-changes.ts";
 import type { Call } from "../shared/bus/bus.ts";
 import { Invalid } from "../shared/errors.ts";
 import type { ParamsOf, ValueOf } from "../shared/params/types.ts";
-import { ownTenant, reachOf } from "../shared/reach.ts";
+import { ownTenant, administeredScope } from "../shared/administered-scope.ts";
 import { answerCharsMax, type cacheContract, sampledMax } from "./cache.contract.ts";
 import { storeOf } from "./store-of.ts";
 
@@ -17,7 +17,7 @@ export const nodeMsMax = 2_000;
 
 /** A superadmin's reach is every tenant: null. */
 export function reachedTenant(call: Call<unknown>): Reached {
-  const reach = reachOf(call.caller);
+  const reach = administeredScope(call.caller);
   return { tenant_id: reach === "platform" ? null : reach.tenantId };
 }
 
@@ -64,7 +64,7 @@ export async function invalidate(call: Invalidate): Promise<ResultOf<"cache.inva
 /** In the caller's own audit log; an operator's care of the cache is in the node's log only. */
 export async function record(call: Call<unknown>, action: string, changes: AuditChanges): Promise<void> {
   const tenantId = ownTenant(call.caller);
-  if (tenantId !== undefined) await call.db.note(call.caller, { tenantId, action, changes });
+  if (tenantId !== undefined) await call.db.recordRead(call.caller, { tenantId, action, changes });
 }
 
 /** What each node does for the operations above. */

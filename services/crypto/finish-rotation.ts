@@ -43,7 +43,7 @@ export function finishRotation(
       target: { type: "rotation", id: rotationId },
       changes: { ...facts, destroyed_versions: destroyed },
     });
-    change.tell({ tenantId, kind: "encryption.rotated", payload: facts });
+    change.publishEvent({ tenantId, kind: "encryption.rotated", payload: facts });
     log.info(facts, "key rotation finished");
     return true;
   });

@@ -5,7 +5,7 @@ import { database } from "../../mixins/database.ts";
 import { type Call, implement } from "../shared/bus/bus.ts";
 import { platform, type Scope } from "../shared/database/scope.ts";
 import type { ValueOf } from "../shared/params/types.ts";
-import { reachOf } from "../shared/reach.ts";
+import { administeredScope } from "../shared/administered-scope.ts";
 import { version } from "../shared/version.ts";
 import { toIso } from "../shared/wire.ts";
 import { healthContract } from "./health.contract.ts";
@@ -66,7 +66,7 @@ function readCounts(call: Call<unknown>, reach: Scope): Promise<Counts | undefin
 }
 
 async function report(call: Call<unknown>): Promise<Report> {
-  const reach = reachOf(call.caller);
+  const reach = administeredScope(call.caller);
   const counts = await readCounts(call, reach);
   // Which master key is in use is the installation's affair, and no tenant's secret.
   const key = await call.db.readOne<{ version: number; rotation: Report["rotation"] }>(platform, {

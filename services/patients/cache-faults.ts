@@ -3,10 +3,10 @@
 import type { Call } from "../shared/bus/bus.ts";
 import type { Found, Remedy, Site } from "../../mixins/healing/port.ts";
 import { numberIn } from "../../mixins/healing/targets.ts";
-import type { Place } from "./cache-door.ts";
+import type { Place } from "./cache-client.ts";
 import { loadRecords } from "./patient-records.ts";
 import { loadPatient } from "./read-patient.ts";
-import { isCacheOff, openRemembered, type Remembered } from "./remembered.ts";
+import { isCacheOff, openRemembered, type Remembered } from "./cached-reading.ts";
 
 const nodeMsMax = 2_000;
 

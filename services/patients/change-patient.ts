@@ -11,7 +11,7 @@ import { patientColumns, type PatientRow, type PatientTexts, sealPatient, toPati
 import type { Patient, patientsContract } from "./patients.contract.ts";
 import { departmentFor } from "./patients.rules.ts";
 import { findPatient, openRow, wholeTexts } from "./read-patient.ts";
-import { seenBy, sightOf } from "./sight.ts";
+import { visibleTo, visibilityOf } from "./visibility.ts";
 
 type Update = Call<ParamsOf<(typeof patientsContract)["patients.update"]>>;
 
@@ -19,7 +19,7 @@ const stale = () => new Conflict("stale_version", "The patient was changed meanw
 
 export async function updatePatient(call: Update): Promise<Patient> {
   const { params } = call;
-  const sight = sightOf(call);
+  const sight = visibilityOf(call);
   const { tenantId } = sight;
   const row = await findPatient(call, sight);
   const departmentId =
@@ -37,7 +37,7 @@ export async function updatePatient(call: Update): Promise<Patient> {
   const moved = Object.entries(plain).filter(([field, value]) => Reflect.get(row, field) !== value);
   if (Object.keys(changed).length + moved.length === 0) {
     // Nothing has changed, but the answer tells the patient.
-    await call.db.note(call.caller, {
+    await call.db.recordRead(call.caller, {
       tenantId,
       action: "patient.read",
       target: { type: "patient", id: row.id },
@@ -64,7 +64,7 @@ function writeUpdate(
   fields: readonly string[],
   columns: Record<string, unknown>,
 ): Promise<PatientRow> {
-  const sight = sightOf(call);
+  const sight = visibilityOf(call);
   const { tenantId } = sight;
   const { patient_id: id, version } = call.params;
   return call.db.change({ tenantId }, call.caller, async (change) => {
@@ -72,14 +72,14 @@ function writeUpdate(
     const sets = Object.entries(columns).map(([column, value]) => `${column} = ${bind(value)}`);
     const [row] = await change.execute<PatientRow>(
       `update patients p set ${sets.join(", ")}, version = p.version + 1, updated_at = now()
-       where ${seenBy(sight, bind)} and p.id = ${bind(id)} and p.version = ${bind(version)} returning ${patientColumns}`,
+       where ${visibleTo(sight, bind)} and p.id = ${bind(id)} and p.version = ${bind(version)} returning ${patientColumns}`,
       values,
     );
     if (row === undefined) {
       // It was there a moment ago: somebody else was first, and has changed it or taken it away.
       const again = binder();
       const present = await change.execute(
-        `select from patients p where ${seenBy(sight, again.bind)} and p.id = ${again.bind(id)}`,
+        `select from patients p where ${visibleTo(sight, again.bind)} and p.id = ${again.bind(id)}`,
         again.values,
       );
       throw present.length === 0 ? new NotFound("Patient") : stale();
@@ -87,7 +87,7 @@ function writeUpdate(
     const target = { type: "patient", id };
     change.audit({ tenantId, action: "patient.update", target, changes: { fields, version: row.version } });
     const payload = { patient_id: id, fields: [...fields], version: row.version };
-    change.tell({ tenantId, kind: "patient.updated", payload });
+    change.publishEvent({ tenantId, kind: "patient.updated", payload });
     return row;
   });
 }

@@ -9,7 +9,7 @@ import { patientColumns, type PatientRow, type PatientTexts, sealPatient, toPati
 import type { Patient, patientsContract } from "./patients.contract.ts";
 import { departmentFor } from "./patients.rules.ts";
 import { givenTexts } from "./given-texts.ts";
-import { seenBy, sightOf } from "./sight.ts";
+import { visibleTo, visibilityOf } from "./visibility.ts";
 
 const noDepartment = () => Invalid.body("department_id", "the department does not exist");
 /** What the database itself refuses about a patient, in the client's words. */
@@ -23,7 +23,7 @@ type Create = Call<ParamsOf<(typeof patientsContract)["patients.create"]>>;
 
 export async function createPatient(call: Create): Promise<Patient> {
   const { params } = call;
-  const sight = sightOf(call);
+  const sight = visibilityOf(call);
   const { tenantId } = sight;
   const departmentId = departmentFor(sight, params.department_id);
   // The id is part of what is sealed, so it is drawn before the row is written.
@@ -61,19 +61,19 @@ export async function createPatient(call: Create): Promise<Patient> {
     const changes = { department_id: departmentId, fields: ["record_number", ...filled] };
     change.audit({ tenantId, action: "patient.create", target, changes });
     const payload = { patient_id: made.id, department_id: departmentId };
-    change.tell({ tenantId, kind: "patient.created", payload });
+    change.publishEvent({ tenantId, kind: "patient.created", payload });
     return made;
   });
   return toPatient(await mapViolations(patientViolations, insert), texts);
 }
 
 export async function removePatient(call: Call<{ patient_id: number }>): Promise<void> {
-  const sight = sightOf(call);
+  const sight = visibilityOf(call);
   const { tenantId } = sight;
   const { patient_id: id } = call.params;
   await call.db.change({ tenantId }, call.caller, async (change) => {
     const { values, bind } = binder();
-    const seen = seenBy(sight, bind);
+    const seen = visibleTo(sight, bind);
     const [gone] = await change.execute(
       `update patients p set deleted_at = now(), updated_at = now(), version = p.version + 1
        where ${seen} and p.id = ${bind(id)} returning p.id`,
@@ -81,6 +81,6 @@ export async function removePatient(call: Call<{ patient_id: number }>): Promise
     );
     if (gone === undefined) throw new NotFound("Patient");
     change.audit({ tenantId, action: "patient.delete", target: { type: "patient", id } });
-    change.tell({ tenantId, kind: "patient.deleted", payload: { patient_id: id } });
+    change.publishEvent({ tenantId, kind: "patient.deleted", payload: { patient_id: id } });
   });
 }

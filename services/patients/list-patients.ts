@@ -11,7 +11,7 @@ import { nameIndex, phoneIndex } from "./blind-indexes.ts";
 import { openPatient, patientColumns, type PatientRow, sealedIn, toListedPatient } from "./patient-row.ts";
 import type { ListedPatient, patientsContract, patientSorts } from "./patients.contract.ts";
 import { endOfPrefix, phoneFault } from "./patients.rules.ts";
-import { seenBy, sightOf, type Sight } from "./sight.ts";
+import { visibleTo, visibilityOf, type Visibility } from "./visibility.ts";
 
 type Params = ParamsOf<(typeof patientsContract)["patients.list"]>;
 
@@ -27,7 +27,7 @@ type Row = (PatientRow | { id: null }) & { total: number };
 export async function listPatients(call: Call<Params>): Promise<Page<ListedPatient>> {
   const { page, limit } = call.params;
   const offset = offsetOf(page, limit);
-  const sight = sightOf(call);
+  const sight = visibilityOf(call);
   const { tenantId } = sight;
   const search = call.params.search ?? "";
   const keys = search === "" ? undefined : await sealingKeys(call, tenantId);
@@ -39,19 +39,19 @@ export async function listPatients(call: Call<Params>): Promise<Page<ListedPatie
     found.flatMap((row) => (row.id === null ? [] : [row])),
   );
   const changes = { count: items.length, searched: search !== "" };
-  await call.db.note(call.caller, { tenantId, action: "patient.list", changes });
+  await call.db.recordRead(call.caller, { tenantId, action: "patient.list", changes });
   return toPage(items, total, page, limit);
 }
 
 /** @param keys the tenant's, when there is something to search for */
 export function listStatement(
-  sight: Sight,
+  sight: Visibility,
   params: Params,
   offset: number,
   keys: TenantKeys | undefined,
 ): Statement {
   const { values, bind } = binder();
-  const seen = seenBy(sight, bind);
+  const seen = visibleTo(sight, bind);
   const search = params.search ?? "";
   const where = keys === undefined ? seen : `${seen} and (${foundBy(keys, search, bind)})`;
   const order = params.sort_order === "desc" ? "desc" : "asc";

@@ -9,10 +9,10 @@ import { SealBroken } from "../shared/sealing/seal-broken.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 import { offsetOf, type Page, toIso, toPage } from "../shared/wire.ts";
 import type { ListedRecord, PatientRecord, patientsContract } from "./patients.contract.ts";
-import type { Place } from "./cache-door.ts";
+import type { Place } from "./cache-client.ts";
 import { readRemembered } from "./read-patient.ts";
-import { isCacheOff, type Remembered } from "./remembered.ts";
-import { seenBy, type Sight, sightOf } from "./sight.ts";
+import { isCacheOff, type Remembered } from "./cached-reading.ts";
+import { visibleTo, type Visibility, visibilityOf } from "./visibility.ts";
 
 type Create = Call<ParamsOf<(typeof patientsContract)["patients.create_record"]>>;
 type List = Call<ParamsOf<(typeof patientsContract)["patients.list_records"]>>;
@@ -25,13 +25,13 @@ const recordColumns = "id, patient_id, author_id, kind, body, created_at";
 
 export async function createRecord(call: Create): Promise<PatientRecord> {
   const { patient_id: patientId, kind, body } = call.params;
-  const sight = sightOf(call);
+  const sight = visibilityOf(call);
   const { tenantId, userId } = sight;
   const { values, bind } = binder();
   const drawn = await call.db.writeOne<{ id: number }>({ tenantId }, call.caller, {
     name: sight.canSeeAllPatients ? "patient_records.draw" : "patient_records.draw_in_department",
     text: `select nextval('patient_records_id_seq')::integer as id from patients p
-        where ${seenBy(sight, bind)} and p.id = ${bind(patientId)}`,
+        where ${visibleTo(sight, bind)} and p.id = ${bind(patientId)}`,
     values,
   });
   if (drawn === undefined) throw new NotFound("Patient");
@@ -46,7 +46,11 @@ export async function createRecord(call: Create): Promise<PatientRecord> {
     if (made === undefined) throw new Error("an inserted row was not returned");
     const changes = { patient_id: patientId };
     change.audit({ tenantId, action: "record.create", target: { type: "record", id }, changes });
-    change.tell({ tenantId, kind: "record.created", payload: { record_id: id, patient_id: patientId } });
+    change.publishEvent({
+      tenantId,
+      kind: "record.created",
+      payload: { record_id: id, patient_id: patientId },
+    });
     return made;
   });
   return { ...toWire(row), body };
@@ -60,7 +64,7 @@ const rememberedMax = 200;
 const rememberedBytesMax = 225_000;
 
 export async function listRecords(call: List): Promise<Page<ListedRecord>> {
-  const sight = sightOf(call);
+  const sight = visibilityOf(call);
   if (!isCacheOff(call)) {
     const { patient_id: patientId } = call.params;
     const place = { tenantId: sight.tenantId, patientId, part: "records" } as const;
@@ -115,12 +119,12 @@ export async function loadRecords(
   return content.some(({ body }) => body === null) ? undefined : { stamp: first.stamp, content };
 }
 
-async function listAnew(call: List, sight: Sight): Promise<Page<ListedRecord>> {
+async function listAnew(call: List, sight: Visibility): Promise<Page<ListedRecord>> {
   const { patient_id: patientId, page, limit, sort_by: by, sort_order: order } = call.params;
   const offset = offsetOf(page, limit);
   const { tenantId } = sight;
   const { values, bind } = binder();
-  const seen = `${seenBy(sight, bind)} and p.id = ${bind(patientId)}`;
+  const seen = `${visibleTo(sight, bind)} and p.id = ${bind(patientId)}`;
   const sort = by === "id" ? "" : `created_at ${order}, `;
   const text = `select total.total, r.* from (select p.tenant_id, p.id from patients p where ${seen}) patient
     cross join lateral (select count(*)::integer as total from patient_records r where ${ofPatient}) total
@@ -135,7 +139,7 @@ async function listAnew(call: List, sight: Sight): Promise<Page<ListedRecord>> {
     found.flatMap((row) => (row.id === null ? [] : [row])),
   );
   const target = { type: "patient", id: patientId };
-  await call.db.note(call.caller, {
+  await call.db.recordRead(call.caller, {
     tenantId,
     action: "record.list",
     target,

@@ -15,11 +15,11 @@ import {
   sealedIn,
   toPatient,
 } from "./patient-row.ts";
-import type { Place } from "./cache-door.ts";
+import type { Place } from "./cache-client.ts";
 import type { Patient } from "./patients.contract.ts";
 import { type Reading, RecordedReads } from "./recorded-read.ts";
-import { forget, isCacheOff, remember, type Remembered } from "./remembered.ts";
-import { seenBy, sightOf, type Sight } from "./sight.ts";
+import { forget, isCacheOff, remember, type Remembered } from "./cached-reading.ts";
+import { visibleTo, visibilityOf, type Visibility } from "./visibility.ts";
 
 type OfPatient = Call<{ patient_id: number }>;
 
@@ -28,7 +28,7 @@ const partsOf = perRuntime(({ database }) => ({ reads: new RecordedReads(databas
 const triesMax = 3;
 
 export async function readPatient(call: OfPatient): Promise<Patient> {
-  const sight = sightOf(call);
+  const sight = visibilityOf(call);
   if (!isCacheOff(call)) {
     const place = { tenantId: sight.tenantId, patientId: call.params.patient_id, part: "patient" } as const;
     const found = await readRemembered(call, sight, place, () => loadPatient(call, place), "patient.read");
@@ -45,7 +45,7 @@ export async function readPatient(call: OfPatient): Promise<Patient> {
  */
 export async function readRemembered<T>(
   call: Call<unknown>,
-  sight: Sight,
+  sight: Visibility,
   place: Place,
   load: () => Promise<Remembered<T> | undefined>,
   action: Reading["action"],
@@ -91,24 +91,30 @@ export async function loadPatient(
     : { stamp: row.stamp, content: toPatient(row, wholeTexts(texts, unreadable)) };
 }
 
-async function readAnew(call: OfPatient, sight: Sight): Promise<Patient> {
+async function readAnew(call: OfPatient, sight: Visibility): Promise<Patient> {
   const row = await findPatient(call, sight);
   const { texts, unreadable } = await openRow(call, row);
   const { tenantId } = sight;
   const target = { type: "patient", id: row.id };
   if (unreadable.length > 0) {
     const changes = { code: "sealed_field_unreadable", fields: unreadable };
-    await call.db.note(call.caller, { tenantId, action: "patient.read", target, outcome: "error", changes });
+    await call.db.recordRead(call.caller, {
+      tenantId,
+      action: "patient.read",
+      target,
+      outcome: "error",
+      changes,
+    });
   }
   const patient = toPatient(row, wholeTexts(texts, unreadable));
-  await call.db.note(call.caller, { tenantId, action: "patient.read", target });
+  await call.db.recordRead(call.caller, { tenantId, action: "patient.read", target });
   return patient;
 }
 
 /** @throws NotFound alike for unseen, deleted and unknown patients */
-export async function findPatient(call: OfPatient, sight: Sight): Promise<PatientRow> {
+export async function findPatient(call: OfPatient, sight: Visibility): Promise<PatientRow> {
   const { values, bind } = binder();
-  const text = `select ${patientColumns} from patients p where ${seenBy(sight, bind)}
+  const text = `select ${patientColumns} from patients p where ${visibleTo(sight, bind)}
     and p.id = ${bind(call.params.patient_id)}`;
   const name = sight.canSeeAllPatients ? "patients.get" : "patients.get_in_department";
   const row = await call.db.readOne<PatientRow>({ tenantId: sight.tenantId }, { name, text, values });

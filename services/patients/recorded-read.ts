@@ -7,7 +7,7 @@ import { Caller } from "../shared/caller.ts";
 import { appendEntries, entryArrays, type EntryValues, entryValues } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
 import { TenantBatches } from "../shared/tenant-batches.ts";
-import type { Sight } from "./sight.ts";
+import type { Visibility } from "./visibility.ts";
 
 export type Verdict =
   /** The value is what a reading now would give; the reading is recorded. */
@@ -27,7 +27,7 @@ export interface Reading {
 interface Asked {
   patientId: number;
   stamp: string;
-  sight: Sight;
+  sight: Visibility;
   entry: EntryValues;
 }
 
@@ -53,7 +53,7 @@ export class RecordedReads {
   }
 
   /** Resolves when the entry, if there is one, is committed. */
-  ask(caller: Caller, sight: Sight, { patientId, stamp, action, changes }: Reading): Promise<Verdict> {
+  ask(caller: Caller, sight: Visibility, { patientId, stamp, action, changes }: Reading): Promise<Verdict> {
     const target = { type: "patient", id: patientId };
     const facts = { tenantId: sight.tenantId, action, target, ...(changes && { changes }) };
     const entry = entryValues(facts, caller);

@@ -4,7 +4,7 @@ import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, Forbidden, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
-import { ownTenant } from "../shared/reach.ts";
+import { ownTenant } from "../shared/administered-scope.ts";
 import { patientViolations } from "./keep-patients.ts";
 
 interface Restored {
@@ -32,7 +32,7 @@ export async function restorePatient(call: Call<{ patient_id: number }>): Promis
     if (row === undefined) throw new Conflict("not_deleted", "This patient is not deleted");
     change.audit({ tenantId, action: "patient.restore", target: { type: "patient", id } });
     const payload = { patient_id: id, version: row.version, restored: true };
-    change.tell({ tenantId, kind: "patient.updated", payload });
+    change.publishEvent({ tenantId, kind: "patient.updated", payload });
     return { id, tenant_id: tenantId, version: row.version };
   });
   return mapViolations(patientViolations, restore);

@@ -5,7 +5,7 @@ import type { ParamsOf, ValueOf } from "../shared/params/types.ts";
 import { patientColumns, type PatientRow, toPatient } from "./patient-row.ts";
 import type { patientsContract } from "./patients.contract.ts";
 import { openRow, wholeTexts } from "./read-patient.ts";
-import { sealForMemory } from "./remembered.ts";
+import { sealForMemory } from "./cached-reading.ts";
 
 type Contract = (typeof patientsContract)["patients.seal_for_cache"];
 

@@ -9,7 +9,7 @@ import { aheadSecondsMax, cooldownSeconds, isMassEvent } from "./incident.rules.
 import type { Look, Looker, ServiceFinding } from "./look.ts";
 import { endIncident, type Held, suspend } from "./record-outcome.ts";
 import { propose } from "./seed-fixes.ts";
-import { tellOperators } from "./tell-operators.ts";
+import { tellOperators } from "./notify-operators.ts";
 
 /** Of those that a look did not find again, so many are asked for by name. */
 const askedMax = 50;
@@ -170,7 +170,7 @@ async function tell(
 ) {
   const tenantId = await platformTenant(change);
   for (const { id, tenantId: whose } of opened.slice(0, toldMax))
-    change.tell({
+    change.publishEvent({
       tenantId,
       kind: "incident.opened",
       payload: { incident_id: id, fix_id: fixId, code, tenant_id: whose },

@@ -3,7 +3,7 @@ import type { Done } from "../shared/audit-changes.ts";
 import type { PlainChange } from "../shared/database/change.ts";
 import { platformTenant } from "./fix-row.ts";
 import { failsTooOften, triesMax, waitSeconds } from "./incident.rules.ts";
-import { tellOperators } from "./tell-operators.ts";
+import { tellOperators } from "./notify-operators.ts";
 
 /** An incident that is being healed. */
 export interface Held {
@@ -99,7 +99,7 @@ async function tell(change: PlainChange, held: Held, healed: boolean, facts: Out
   });
   const kind = healed ? "fix.applied" : "fix.failed";
   for (const tenantId of new Set([held.tenant_id ?? platformId, platformId]))
-    change.tell({ tenantId, kind, payload: { ...named, tenant_id: held.tenant_id } });
+    change.publishEvent({ tenantId, kind, payload: { ...named, tenant_id: held.tenant_id } });
 }
 
 /** Over half of the last ten tries did not help: a person has to look before there is another. */

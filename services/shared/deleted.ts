@@ -7,7 +7,7 @@ import { optional } from "./params/modifiers.ts";
 import { object, timestamp } from "./params/results.ts";
 import { id, integer, listOf } from "./params/rules.ts";
 import type { AnyRule, Fields, ValueOf } from "./params/types.ts";
-import { ownTenant } from "./reach.ts";
+import { ownTenant } from "./administered-scope.ts";
 import { toIso } from "./wire.ts";
 
 const rowsMax = 200;

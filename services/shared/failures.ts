@@ -31,26 +31,27 @@ export const isLostDatabase = (error: unknown): boolean =>
   lostDatabase.test(errorCode(error)) || (error instanceof Error && lostConnection.test(error.message));
 
 /** @returns what may be told to the caller, and whether the original deserves a line in the log */
-export function translate(error: unknown): { told: Error; noteworthy: boolean } {
-  if (error instanceof Error && exposedFacts(error) !== undefined) return { told: error, noteworthy: false };
+export function translate(error: unknown): { publicError: Error; shouldLog: boolean } {
+  if (error instanceof Error && exposedFacts(error) !== undefined)
+    return { publicError: error, shouldLog: false };
   const name = error instanceof Error ? error.name : "";
   if (name === "PasswordQueueFull" || name === "PasswordWorkerLost") {
-    return { told: new Unavailable("busy", "Too many sign-ins at the moment", 1), noteworthy: false };
+    return { publicError: new Unavailable("busy", "Too many sign-ins at the moment", 1), shouldLog: false };
   }
   const code = errorCode(error);
   if (busFailures.has(name) || isLostDatabase(error) || name === "ConnectionException") {
-    return { told: new Unavailable(), noteworthy: true };
+    return { publicError: new Unavailable(), shouldLog: true };
   }
   if (name === "SealBroken") {
     const sentence = "What is sealed here cannot be opened";
-    return { told: new Unavailable("sealed_field_unreadable", sentence), noteworthy: true };
+    return { publicError: new Unavailable("sealed_field_unreadable", sentence), shouldLog: true };
   }
   if (code === destroyedKey)
-    return { told: new Unavailable("busy", "The keys have just changed", 1), noteworthy: true };
-  if (code === frozenTenant) return { told: tenantRestoring(), noteworthy: false };
+    return { publicError: new Unavailable("busy", "The keys have just changed", 1), shouldLog: true };
+  if (code === frozenTenant) return { publicError: tenantRestoring(), shouldLog: false };
   if (code === statementTimeout || contended.has(code))
-    return { told: new Unavailable("busy", "Took too long"), noteworthy: true };
-  return { told: new Errors.MoleculerError("Internal error", 500, "internal_error"), noteworthy: true };
+    return { publicError: new Unavailable("busy", "Took too long"), shouldLog: true };
+  return { publicError: new Errors.MoleculerError("Internal error", 500, "internal_error"), shouldLog: true };
 }
 
 /** The SQLSTATE's constraint name when `error` (or what it wraps) is the violation of one. */

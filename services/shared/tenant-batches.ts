@@ -99,6 +99,6 @@ export class TenantBatches<Item, Result, Key = number> {
 const statementTimeout = "57014";
 
 function isHopeless(error: unknown): boolean {
-  const { told } = translate(error);
+  const { publicError: told } = translate(error);
   return ("type" in told && told.type === "unavailable") || errorCode(error) === statementTimeout;
 }

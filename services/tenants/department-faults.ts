@@ -48,7 +48,7 @@ export const departmentHeadGone: Remedy = {
       ]);
       const changes = { head_doctor_id: null, was: userId };
       change.audit({ tenantId, action: "department.update", target: { type: "department", id }, changes });
-      change.tell({
+      change.publishEvent({
         tenantId,
         kind: "department.updated",
         payload: { department_id: id, fields: ["head_doctor_id"] },

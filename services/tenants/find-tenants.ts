@@ -2,7 +2,7 @@
 import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { NotFound } from "../shared/errors.ts";
-import { reachOf } from "../shared/reach.ts";
+import { administeredScope } from "../shared/administered-scope.ts";
 import { toIso } from "../shared/wire.ts";
 import type { Tenant } from "./tenants.contract.ts";
 import { platformSubdomain, type RegistrationMode, registrationMode } from "./tenants.rules.ts";
@@ -14,7 +14,7 @@ const columns = "id, name, subdomain, settings, is_active, created_at";
 const toWire = (row: Tenant): Tenant => ({ ...row, created_at: toIso(row.created_at) });
 
 export async function listTenants(call: Call<unknown>): Promise<Tenant[]> {
-  const reach = reachOf(call.caller);
+  const reach = administeredScope(call.caller);
   const own = reach === "platform" ? null : reach.tenantId;
   const rows = await call.db.read<Tenant>(reach, {
     name: own === null ? "tenants.list_all" : "tenants.list_own",
@@ -26,7 +26,7 @@ export async function listTenants(call: Call<unknown>): Promise<Tenant[]> {
 }
 
 export async function getTenant(call: Call<{ tenant_id: number }>): Promise<Tenant> {
-  const reach = reachOf(call.caller);
+  const reach = administeredScope(call.caller);
   const row = await call.db.readOne<Tenant>(reach, {
     name: reach === "platform" ? "tenants.get_any" : "tenants.get_own",
     text: `select ${columns} from tenants where id = $1 and deleted_at is null`,

@@ -5,7 +5,7 @@ import type { Change } from "../shared/database/change.ts";
 import { Conflict, Invalid, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
-import { reachOf, tenantToActIn } from "../shared/reach.ts";
+import { administeredScope, tenantToActIn } from "../shared/administered-scope.ts";
 import { DepartmentEntity, type DepartmentRow, toDepartment } from "./department.entity.ts";
 import type { Department, departmentsContract } from "./departments.contract.ts";
 
@@ -63,13 +63,13 @@ export async function createDepartment(
     await change.entities.flush();
     const changes = { name, head_doctor_id: headDoctorId };
     change.audit({ tenantId, action: "department.create", target: targetOf(department), changes });
-    change.tell({ tenantId, kind: "department.created", payload: { department_id: department.id } });
+    change.publishEvent({ tenantId, kind: "department.created", payload: { department_id: department.id } });
     return department;
   });
   return toDepartment(await mapViolations(violations, insert));
 }
 
-async function hold(call: Call<{ dept_id: number }>, change: Change): Promise<DepartmentRow> {
+async function lockDepartment(call: Call<{ dept_id: number }>, change: Change): Promise<DepartmentRow> {
   const lock = { lockMode: LockMode.PESSIMISTIC_WRITE } as const;
   const department = await change.entities.findOne(DepartmentEntity, { id: call.params.dept_id }, lock);
   if (department === null) throw new NotFound("Department");
@@ -84,8 +84,8 @@ export async function updateDepartment(
   call: Call<ParamsOf<(typeof departmentsContract)["departments.update"]>>,
 ): Promise<Department> {
   const { name, head_doctor_id: headDoctorId } = call.params;
-  const update = call.db.change(reachOf(call.caller), call.caller, async (change) => {
-    const department = await hold(call, change);
+  const update = call.db.change(administeredScope(call.caller), call.caller, async (change) => {
+    const department = await lockDepartment(call, change);
     const { tenantId } = department;
     await assertMayHead(change, tenantId, headDoctorId);
     const changes: { name?: string; head_doctor_id?: number | null } = {};
@@ -97,7 +97,11 @@ export async function updateDepartment(
     if (fields.length === 0) return department;
     department.updatedAt = new Date();
     change.audit({ tenantId, action: "department.update", target: targetOf(department), changes });
-    change.tell({ tenantId, kind: "department.updated", payload: { department_id: department.id, fields } });
+    change.publishEvent({
+      tenantId,
+      kind: "department.updated",
+      payload: { department_id: department.id, fields },
+    });
     return department;
   });
   return toDepartment(await mapViolations(violations, update));
@@ -120,12 +124,12 @@ async function assertEmpty(change: Change, tenantId: number, id: number): Promis
 }
 
 export async function removeDepartment(call: Call<{ dept_id: number }>): Promise<void> {
-  await call.db.change(reachOf(call.caller), call.caller, async (change) => {
-    const department = await hold(call, change);
+  await call.db.change(administeredScope(call.caller), call.caller, async (change) => {
+    const department = await lockDepartment(call, change);
     const { id, tenantId, name } = department;
     await assertEmpty(change, tenantId, id);
     change.entities.remove(department);
     change.audit({ tenantId, action: "department.delete", target: targetOf(department), changes: { name } });
-    change.tell({ tenantId, kind: "department.deleted", payload: { department_id: id } });
+    change.publishEvent({ tenantId, kind: "department.deleted", payload: { department_id: id } });
   });
 }

@@ -8,7 +8,7 @@ import { platform } from "../shared/database/scope.ts";
 import { Conflict, Forbidden, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
-import { ownTenant, reachOf } from "../shared/reach.ts";
+import { ownTenant, administeredScope } from "../shared/administered-scope.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { TenantEntity, type TenantRow, toTenant } from "./tenant.entity.ts";
 import type { Tenant, tenantsContract } from "./tenants.contract.ts";
@@ -62,7 +62,7 @@ async function assertNoTenantYet(change: Change): Promise<void> {
   if (other !== undefined) throw new Conflict("single_tenant", "This installation serves one tenant only");
 }
 
-async function hold(call: Call<{ tenant_id: number }>, change: Change): Promise<TenantRow> {
+async function lockTenant(call: Call<{ tenant_id: number }>, change: Change): Promise<TenantRow> {
   const where = { id: call.params.tenant_id, deletedAt: null };
   const tenant = await change.entities.findOne(TenantEntity, where, { lockMode: LockMode.PESSIMISTIC_WRITE });
   if (tenant === null) throw new NotFound("Tenant");
@@ -79,8 +79,8 @@ export async function updateTenant(
     if (isActive !== undefined)
       throw new Forbidden("superadmin_only", "Only a superadmin activates or deactivates a tenant");
   }
-  const tenant = await call.db.change(reachOf(call.caller), call.caller, async (change) => {
-    const held = await hold(call, change);
+  const tenant = await call.db.change(administeredScope(call.caller), call.caller, async (change) => {
+    const held = await lockTenant(call, change);
     const fields = applyUpdate(held, { name, settings, isActive });
     if (fields.length === 0) return held;
     change.audit({
@@ -93,7 +93,11 @@ export async function updateTenant(
         ...(settings === undefined ? {} : loggedSettings(settings)),
       },
     });
-    change.tell({ tenantId: held.id, kind: "tenant.updated", payload: { tenant_id: held.id, fields } });
+    change.publishEvent({
+      tenantId: held.id,
+      kind: "tenant.updated",
+      payload: { tenant_id: held.id, fields },
+    });
     return held;
   });
   return toTenant(tenant);
@@ -130,7 +134,7 @@ function applyUpdate(
 
 export async function removeTenant(call: Call<{ tenant_id: number }>): Promise<void> {
   await call.db.change(platform, call.caller, async (change) => {
-    const held = await hold(call, change);
+    const held = await lockTenant(call, change);
     if (held.subdomain === platformSubdomain)
       throw new Conflict("platform_tenant", "The platform cannot be deleted");
     held.deletedAt = now();
@@ -154,7 +158,7 @@ export async function restoreTenant(call: Call<{ tenant_id: number }>): Promise<
     tenant.deletedAt = null;
     tenant.updatedAt = now();
     change.audit({ tenantId: id, action: "tenant.restore", target: targetOf(tenant) });
-    change.tell({ tenantId: id, kind: "tenant.updated", payload: { tenant_id: id, restored: true } });
+    change.publishEvent({ tenantId: id, kind: "tenant.updated", payload: { tenant_id: id, restored: true } });
     return tenant;
   });
   return toTenant(await mapViolations(violations, restore));

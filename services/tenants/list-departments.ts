@@ -3,7 +3,7 @@ import type { Call } from "../shared/bus/bus.ts";
 import { preparedName } from "../shared/database/scope.ts";
 import { NotFound } from "../shared/errors.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
-import { isGone, listScope } from "../shared/reach.ts";
+import { isGone, listScope } from "../shared/administered-scope.ts";
 import { likePattern, offsetOf, type Page, toIso, toPage } from "../shared/wire.ts";
 import type { Department, departmentSorts, departmentsContract } from "./departments.contract.ts";
 import { platformSubdomain } from "./tenants.rules.ts";

@@ -7,7 +7,7 @@ import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, Forbidden, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
-import { ownTenant, reachOf } from "../shared/reach.ts";
+import { ownTenant, administeredScope } from "../shared/administered-scope.ts";
 import { isHigher, type Role } from "../shared/roles.ts";
 import { userViolations } from "./create-user.ts";
 import { settleRegistration } from "./registration.ts";
@@ -37,7 +37,7 @@ interface Held {
 }
 
 /** Finds the user within the caller's reach and holds the tenant until the transaction ends. */
-async function hold(call: OfUser, change: Change): Promise<Held> {
+async function lockUser(call: OfUser, change: Change): Promise<Held> {
   const id = call.params.user_id;
   const [tenant] = await change.execute<{ id: number; subdomain: string }>(
     `select t.id, t.subdomain from tenants t where t.deleted_at is null
@@ -64,8 +64,8 @@ const now = () => new Date();
 
 export async function setBlocked(call: OfUser, blocked: boolean): Promise<User> {
   const actor = actorOf(call);
-  const user = await call.db.change(reachOf(call.caller), call.caller, async (change) => {
-    const held = await hold(call, change);
+  const user = await call.db.change(administeredScope(call.caller), call.caller, async (change) => {
+    const held = await lockUser(call, change);
     const wasPending = held.user.approvedAt === null;
     if (blocked) assertMayWithdraw(actor, held.target, "block");
     else if (isHigher(held.user.role, actor.role))
@@ -81,7 +81,7 @@ export async function setBlocked(call: OfUser, blocked: boolean): Promise<User> 
       target: targetOf(held.user),
       changes: { was_pending: wasPending },
     });
-    change.tell({ tenantId, kind: `user.${verb}ed`, payload: { user_id: held.user.id } });
+    change.publishEvent({ tenantId, kind: `user.${verb}ed`, payload: { user_id: held.user.id } });
     if (!blocked && wasPending) await change.enqueue("mail.account_approved", { user_id: held.user.id });
     return held.user;
   });
@@ -100,8 +100,8 @@ function applyBlock(user: UserRow, blocked: boolean): void {
 export async function changeRole(call: Call<{ user_id: number; role: Role }>): Promise<User> {
   const actor = actorOf(call);
   const { role } = call.params;
-  const user = await call.db.change(reachOf(call.caller), call.caller, async (change) => {
-    const held = await hold(call, change);
+  const user = await call.db.change(administeredScope(call.caller), call.caller, async (change) => {
+    const held = await lockUser(call, change);
     const before = held.user.role;
     assertMayGrant(actor, role);
     assertRoleFitsTenant(role, held.isPlatform);
@@ -119,7 +119,7 @@ export async function changeRole(call: Call<{ user_id: number; role: Role }>): P
       target: targetOf(held.user),
       changes: { from: before, to: role },
     });
-    change.tell({
+    change.publishEvent({
       tenantId,
       kind: "user.role_changed",
       payload: { user_id: held.user.id, from: before, to: role },
@@ -145,15 +145,15 @@ async function leaveHeadship(change: Change, user: UserRow): Promise<void> {
 
 export async function removeUser(call: OfUser): Promise<void> {
   const actor = actorOf(call);
-  const user = await call.db.change(reachOf(call.caller), call.caller, async (change) => {
-    const held = await hold(call, change);
+  const user = await call.db.change(administeredScope(call.caller), call.caller, async (change) => {
+    const held = await lockUser(call, change);
     assertMayWithdraw(actor, held.target, "delete");
     held.user.deletedAt = now();
     held.user.sessionEpoch += 1;
     await leaveHeadship(change, held.user);
     const { tenantId, id } = held.user;
     change.audit({ tenantId, action: "user.delete", target: targetOf(held.user) });
-    change.tell({ tenantId, kind: "user.deleted", payload: { user_id: id } });
+    change.publishEvent({ tenantId, kind: "user.deleted", payload: { user_id: id } });
     return held.user;
   });
   tellSessionsEnded(call, user);
@@ -173,7 +173,7 @@ export async function restoreUser(call: OfUser): Promise<User> {
     user.deletedAt = null;
     user.updatedAt = now();
     change.audit({ tenantId: user.tenantId, action: "user.restore", target: targetOf(user) });
-    change.tell({
+    change.publishEvent({
       tenantId: user.tenantId,
       kind: "user.updated",
       payload: { user_id: user.id, restored: true },

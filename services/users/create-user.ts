@@ -7,7 +7,7 @@ import { Conflict, Forbidden, Invalid } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
 import { passwordFault } from "../shared/passwords/password-policy.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
-import { tenantToActIn } from "../shared/reach.ts";
+import { tenantToActIn } from "../shared/administered-scope.ts";
 import type { Role } from "../shared/roles.ts";
 import { toUser, UserEntity, type UserRow } from "./user.entity.ts";
 import type { User, usersContract } from "./users.contract.ts";
@@ -57,7 +57,11 @@ export async function insertUser(
     ...more,
   };
   change.audit({ tenantId: row.tenantId, action, target, changes });
-  change.tell({ tenantId: row.tenantId, kind: "user.created", payload: { user_id: row.id, role: row.role } });
+  change.publishEvent({
+    tenantId: row.tenantId,
+    kind: "user.created",
+    payload: { user_id: row.id, role: row.role },
+  });
   return row;
 }
 

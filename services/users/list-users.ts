@@ -4,7 +4,7 @@ import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import { preparedName, type Scope, type Statement } from "../shared/database/scope.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
-import { isGone, listScope } from "../shared/reach.ts";
+import { isGone, listScope } from "../shared/administered-scope.ts";
 import { likePattern, offsetOf, type Page, toIso, toPage } from "../shared/wire.ts";
 import type { User, usersContract, userSorts } from "./users.contract.ts";
 

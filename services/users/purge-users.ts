@@ -20,7 +20,7 @@ export async function purgeDeletedUsers(this: { runtime: Runtime }): Promise<voi
   await purge(this.runtime, deleted);
   // Of these nobody was told yet that they are gone.
   await purge(this.runtime, unverified, (change, tenantId, id) =>
-    change.tell({ tenantId, kind: "user.deleted", payload: { user_id: id } }),
+    change.publishEvent({ tenantId, kind: "user.deleted", payload: { user_id: id } }),
   );
 }
 

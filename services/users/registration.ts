@@ -62,7 +62,7 @@ export async function removeUnverified(
   );
   await endRegistration(change, tenantId, old.id);
   change.audit({ tenantId, action: "user.replace", target: { type: "user", id: old.id } });
-  change.tell({ tenantId, kind: "user.deleted", payload: { user_id: old.id } });
+  change.publishEvent({ tenantId, kind: "user.deleted", payload: { user_id: old.id } });
   return old.id;
 }
 

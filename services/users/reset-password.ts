@@ -26,7 +26,11 @@ export async function resetPassword(
     await endRegistration(change, tenantId, userId);
     await change.enqueue("mail.password_changed", { user_id: userId });
     change.audit({ tenantId, action: "user.reset_password", target: { type: "user", id: userId }, userId });
-    change.tell({ tenantId, kind: "user.updated", payload: { user_id: userId, fields: ["password"] } });
+    change.publishEvent({
+      tenantId,
+      kind: "user.updated",
+      payload: { user_id: userId, fields: ["password"] },
+    });
   });
   // What was counted was guesses at a password that is no more.
   await call.bus("auth.clear_lockout", { tenant_id: tenantId, user_id: userId });

@@ -47,7 +47,7 @@ export async function verifyEmail(call: VerifyCall): Promise<ResultOf<Contract>>
     const target = { type: "user", id: userId };
     change.audit({ tenantId, action: "user.verify_email", target, userId, changes: { password: outcome } });
     const fields = ["email_verified", ...(hash === undefined ? [] : ["password"])];
-    change.tell({ tenantId, kind: "user.updated", payload: { user_id: userId, fields } });
+    change.publishEvent({ tenantId, kind: "user.updated", payload: { user_id: userId, fields } });
   });
   await call.bus("auth.remember_origin", { tenant_id: tenantId, user_id: userId });
   return { detail: details[outcome], email_verified: true };

@@ -38,6 +38,6 @@ export async function disableWebhook(
       target: { type: "webhook", id },
       changes: { reason },
     });
-    change.tell({ tenantId, kind: "webhook.disabled", payload: { webhook_id: id, reason } });
+    change.publishEvent({ tenantId, kind: "webhook.disabled", payload: { webhook_id: id, reason } });
   });
 }

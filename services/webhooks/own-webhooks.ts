@@ -5,8 +5,8 @@ import { eventKinds } from "../shared/event-kinds.ts";
 import { eventDescriptions } from "../shared/event-payloads.ts";
 import { toJsonSchema } from "../shared/params/json-schema.ts";
 import { Forbidden, Invalid, NotFound } from "../shared/errors.ts";
-import { outboundOf } from "../../mixins/outbound/outbound-of.ts";
-import { ownTenant } from "../shared/reach.ts";
+import { outboundOf } from "../../mixins/outbound/outbound-mixin.ts";
+import { ownTenant } from "../shared/administered-scope.ts";
 import { toWebhook, webhookColumns, type WebhookRow, webhooksFrom } from "./webhook-row.ts";
 import type { EventType, Webhook } from "./webhooks.contract.ts";
 

@@ -2,7 +2,7 @@
 // for a signature by Ed25519. It is the audit service's own, so this process needs no key.
 import type { Call } from "../shared/bus/bus.ts";
 import { deadlineMsMax } from "../../mixins/outbound/outbound.ts";
-import { outboundOf } from "../../mixins/outbound/outbound-of.ts";
+import { outboundOf } from "../../mixins/outbound/outbound-mixin.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { answerFault } from "./answer.rules.ts";
 import type { checkpointsContract } from "./checkpoints.contract.ts";

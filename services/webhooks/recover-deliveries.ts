@@ -3,7 +3,7 @@
 import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
-import { holdFanOut } from "../../mixins/deliveries/fan-out.ts";
+import { lockFanOut } from "../../mixins/deliveries/fan-out.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
 const batch = 1_000;
@@ -51,7 +51,7 @@ async function makeMissing(
   change: Change,
   { tenant_id: tenantId, target_id: id, since }: Asked,
 ): Promise<number> {
-  await holdFanOut(change, tenantId);
+  await lockFanOut(change, tenantId);
   const made = await change.execute(
     `insert into deliveries (tenant_id, target_id, event_id, seq, kind, payload, occurred_at, cause, due_at)
      select t.tenant_id, t.id, e.id, t.last_seq + row_number() over (order by e.id), e.kind, e.payload, e.created_at,

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { Call } from "../shared/bus/bus.ts";
 import { NotFound, Unavailable } from "../shared/errors.ts";
 import { deadlineMsMax } from "../../mixins/outbound/outbound.ts";
-import { outboundOf } from "../../mixins/outbound/outbound-of.ts";
+import { outboundOf } from "../../mixins/outbound/outbound-mixin.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { RateLimit } from "../shared/rate-limits.ts";
 import { openingKeys } from "../shared/sealing/ask-keys.ts";

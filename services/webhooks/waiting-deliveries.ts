@@ -3,7 +3,7 @@
 import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Forbidden } from "../shared/errors.ts";
-import { ownTenant } from "../shared/reach.ts";
+import { ownTenant } from "../shared/administered-scope.ts";
 import { toIso } from "../shared/wire.ts";
 import type { WaitingTarget } from "./deliveries.contract.ts";
 

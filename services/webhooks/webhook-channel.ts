@@ -5,7 +5,7 @@ import { Caller } from "../shared/caller.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Attempt, Channel, Outcome } from "../../mixins/deliveries/channel.ts";
-import { outboundOf } from "../../mixins/outbound/outbound-of.ts";
+import { outboundOf } from "../../mixins/outbound/outbound-mixin.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { disableWebhook } from "./disable-webhook.ts";
 import { messageId } from "./message-id.ts";

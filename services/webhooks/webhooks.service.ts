@@ -11,7 +11,7 @@ import { implement } from "../shared/bus/bus.ts";
 import { jobFaults } from "../../mixins/healing/job-faults.ts";
 import { deliveries } from "../../mixins/deliveries/deliveries.ts";
 import { figures } from "../../mixins/figures.ts";
-import { outbound } from "../../mixins/outbound/outbound-of.ts";
+import { outbound } from "../../mixins/outbound/outbound-mixin.ts";
 import { cancelDeliveries } from "./cancel-deliveries.ts";
 import { checkpointsContract } from "./checkpoints.contract.ts";
 import { removeWebhook, updateWebhook } from "./change-webhook.ts";

@@ -6,7 +6,7 @@ import type { ActionContract } from "../../services/shared/bus/bus.ts";
 import { Caller } from "../../services/shared/caller.ts";
 import { assertOwnTenant } from "../../services/shared/own-tenant.ts";
 import { readInteger } from "../../services/shared/params/read-scalar.ts";
-import { tenantToActIn } from "../../services/shared/reach.ts";
+import { tenantToActIn } from "../../services/shared/administered-scope.ts";
 import type { Role } from "../../services/shared/roles.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { makeClinic, makeTenant, unique } from "../support/tenancy.ts";

@@ -14,7 +14,7 @@ import {
   tableDecisions,
   tablesOf,
 } from "../../services/backups/table-decisions.ts";
-import type { HeldJob } from "../../services/backups/held-job.ts";
+import type { LeasedJob } from "../../services/backups/leased-job.ts";
 import {
   type ArchivedTable,
   archiveKeys,
@@ -109,7 +109,7 @@ describe("an archive", () => {
     say: async () => {},
     at: () => {},
     told: () => () => {},
-  } as unknown as HeldJob;
+  } as unknown as LeasedJob;
   const backupId = `bk_${"0".repeat(32)}`;
   const wanted = { backupId, type: "full", tenantId: null, reason: "manual", createdBy: null } as const;
   const folder = () => new FolderStore(join(scene.database.folder, "archives"));

@@ -5,7 +5,7 @@ import { translate } from "../../services/shared/failures.ts";
 import { SealBroken } from "../../services/shared/sealing/seal-broken.ts";
 
 it("a sealed value that does not open is 503, never 500, and stands in the log", () => {
-  const { told, noteworthy } = translate(new SealBroken("authentication"));
+  const { publicError: told, shouldLog: noteworthy } = translate(new SealBroken("authentication"));
   expect(told).toMatchObject({ code: 503, type: "sealed_field_unreadable" });
   expect([exposedFacts(told)?.retryAfterSeconds, noteworthy]).toEqual([2, true]);
 });
@@ -17,7 +17,7 @@ it.each([
   { message: "canary 4711", stack: "canary 4711" },
   undefined,
 ])("what is nobody's business is one constant 500, and stands in the log: %p", (thrown) => {
-  const { told, noteworthy } = translate(thrown);
+  const { publicError: told, shouldLog: noteworthy } = translate(thrown);
   expect([told.message, told.name, noteworthy]).toEqual(["Internal error", "MoleculerError", true]);
   expect(told).toMatchObject({ code: 500, type: "internal_error" });
   expect(told.cause).toBeUndefined();

@@ -271,7 +271,7 @@ describe("the database module", () => {
     await expect(database.write(beyond, admin, { text: "select 1", values: [] })).rejects.toMatchObject(
       refusal,
     );
-    await expect(database.note(admin, facts)).rejects.toMatchObject(refusal);
+    await expect(database.recordRead(admin, facts)).rejects.toMatchObject(refusal);
   });
 
   it.each(["doctor", "doc"])("finds no foreign user by the search function (%s)", async (word) => {

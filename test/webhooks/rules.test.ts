@@ -2,9 +2,9 @@
 import { describe, expect, it } from "@jest/globals";
 import { Webhook } from "standardwebhooks";
 import type { Attempt, Delivery } from "../../mixins/deliveries/channel.ts";
-import { Lane } from "../../mixins/deliveries/lane.ts";
+import { TargetQueue } from "../../mixins/deliveries/target-queue.ts";
 import { nextOf } from "../../mixins/deliveries/retry.rules.ts";
-import { Turns } from "../../mixins/deliveries/turns.ts";
+import { FairScheduler } from "../../mixins/deliveries/fair-scheduler.ts";
 import { answerFault, retryAfterSeconds } from "../../services/webhooks/answer.rules.ts";
 import { signatureOf } from "../../services/webhooks/sign.ts";
 import {
@@ -116,14 +116,14 @@ describe("turns", () => {
     attempts: 0,
     tries: 0,
   });
-  function laneOf(tenantId: number, targetId: number, count: number): Lane<string> {
-    const lane = new Lane<string>({ tenantId, targetId }, "0", 0);
+  function laneOf(tenantId: number, targetId: number, count: number): TargetQueue<string> {
+    const lane = new TargetQueue<string>({ tenantId, targetId }, "0", 0);
     lane.settings = "open";
     for (let seq = 1; seq <= count; seq++) lane.fill(delivery(tenantId, targetId, seq));
     return lane;
   }
-  const play = (lanes: Lane<string>[], now = 0) => {
-    const turns = new Turns<string>();
+  const play = (lanes: TargetQueue<string>[], now = 0) => {
+    const turns = new FairScheduler<string>();
     for (const lane of lanes) turns.add(lane);
     const started: string[] = [];
     turns.run(now, (_lane, { id }) => started.push(id));

@@ -3,7 +3,7 @@
 import type { Call } from "../../shared/bus/bus.ts";
 import { platform } from "../../shared/database/scope.ts";
 import type { ParamsOf } from "../../shared/params/types.ts";
-import { tenantToActIn } from "../../shared/reach.ts";
+import { tenantToActIn } from "../../shared/administered-scope.ts";
 import type { CheckpointPage, auditContract, SignedExcerpt } from "../audit.contract.ts";
 import { hashOf, readCheckpoint, signDocument } from "./checkpoint.rules.ts";
 import { readKeys } from "./checkpoint-rows.ts";

@@ -10,11 +10,19 @@ import { Forbidden, Invalid, NotFound } from "../errors.ts";
 import { offeringNodes } from "./nodes.ts";
 import { compileParams } from "../params/compile.ts";
 import { paramSummary } from "../params/summary.ts";
-import type { AnyRule, Fields, FieldValues, InputOf, ParamsOf, Places, ValueOf } from "../params/types.ts";
+import type {
+  AnyRule,
+  Fields,
+  FieldValues,
+  InputOf,
+  ParamsOf,
+  ParamSources,
+  ValueOf,
+} from "../params/types.ts";
 import type { RawBody } from "../raw-body.ts";
 import type { Runtime } from "../../../host/process/runtime.ts";
 
-export interface ActionContract extends Places {
+export interface ActionContract extends ParamSources {
   readonly access: Access;
   /** How the audit log names it, `resource.verb`: for the entry of a refusal too. */
   readonly audits: string;
@@ -182,26 +190,6 @@ export function implement<const C extends Contract>(
     actions[action] = schema;
   }
   return actions;
-}
-
-type Listeners = { [K in keyof Events]?: (payload: Events[K], runtime: Runtime) => Promise<void> };
-
-/**
- * Turns listeners into Moleculer events; one node of each service hears a hint. The middleware lets an event through
- * only when a node of ours signed it, but a hint may come late, twice or never: what it triggers must bear that.
- */
-export function listen(listeners: Listeners): NonNullable<ServiceSchema["events"]> {
-  const events: NonNullable<ServiceSchema["events"]> = {};
-  for (const [name, listener] of Object.entries(listeners)) {
-    // Object.entries loses the tie between a name and its payload's type.
-    const handler = listener as (payload: unknown, runtime: Runtime) => Promise<void>;
-    events[name] = {
-      handler(this: Service, ctx: Context) {
-        return handler(ctx.params, runtimeOf(this));
-      },
-    };
-  }
-  return events;
 }
 
 /** The middleware has verified the caller before any handler of ours runs. */

@@ -29,7 +29,7 @@ export interface AuditFacts {
 }
 
 /** A kind, and a payload of that kind. */
-export type EventFacts = {
+export type PublishedEvent = {
   [K in EventKind]: { tenantId: number; kind: K; payload: PayloadOf<K> };
 }[EventKind];
 
@@ -39,7 +39,7 @@ export interface Change {
   /** One SQL statement inside this transaction; `$1`, `$2` … are its parameters. */
   execute<Row>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
   audit(facts: AuditFacts): void;
-  tell(facts: EventFacts): void;
+  publishEvent(facts: PublishedEvent): void;
   /** Enqueues a durable job that exists only if this transaction commits. */
   enqueue(
     task: string,
@@ -60,11 +60,11 @@ interface Recording extends PlainChange {
 
 export function recording(execute: Execute): Recording {
   const audited: AuditFacts[] = [];
-  const told: EventFacts[] = [];
+  const told: PublishedEvent[] = [];
   return {
     execute,
     audit: (facts) => void audited.push(facts),
-    tell: (facts) => void told.push(facts),
+    publishEvent: (facts) => void told.push(facts),
     enqueue: async (task, payload, options) => {
       const { key = null, afterSeconds = null } = options ?? {};
       await execute(

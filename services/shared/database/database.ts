@@ -84,7 +84,7 @@ export class Database {
   }
 
   /** Writes the audit entry of something that changed nothing: await it before telling what was read. */
-  async note(caller: Caller, facts: AuditFacts): Promise<void> {
+  async recordRead(caller: Caller, facts: AuditFacts): Promise<void> {
     assertWithin({ tenantId: facts.tenantId }, caller);
     await this.#notes.add(facts.tenantId, entryValues(facts, caller));
   }

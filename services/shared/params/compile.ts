@@ -4,7 +4,14 @@
  */
 import { notFoundType } from "./read-scalar.ts";
 import type { LocatedField, ParametersShape } from "./rule-types.ts";
-import { type Failure, type ParamsOf, type Place, type Places, placeNames, type RuleShape } from "./types.ts";
+import {
+  type Failure,
+  type ParamsOf,
+  type ParamSource,
+  type ParamSources,
+  paramSources,
+  type RuleShape,
+} from "./types.ts";
 import { newValidator } from "./validator.ts";
 
 /** `notFound` is the name of the path parameter that cannot exist. */
@@ -27,7 +34,7 @@ const reservedNames = new Set(["constructor", "prototype", "toString", "valueOf"
  * @throws Error when two places declare the same name, or a name is none: mistakes in the program.
  * The function it answers never throws and leaves the object it is given as it is.
  */
-export function compileParams<const P extends Places>(places: P): Check<ParamsOf<P>> {
+export function compileParams<const P extends ParamSources>(places: P): Check<ParamsOf<P>> {
   refuseBadNames(places);
   const schema: ParametersShape = { type: "parameters", $$root: true, fields: located(places) };
   const check = newValidator().compile<unknown>({ ...schema });
@@ -48,9 +55,9 @@ function verdict(found: Failure[]): { notFound: string } | { failures: Failure[]
   return { notFound: absent.loc[1] ?? "" };
 }
 
-function located(places: Places): Record<Place, LocatedField[]> {
-  const fields: Record<Place, LocatedField[]> = { path: [], query: [], header: [], body: [] };
-  for (const place of placeNames) {
+function located(places: ParamSources): Record<ParamSource, LocatedField[]> {
+  const fields: Record<ParamSource, LocatedField[]> = { path: [], query: [], header: [], body: [] };
+  for (const place of paramSources) {
     for (const [name, shape] of Object.entries(places[place] ?? {})) {
       fields[place].push({ name, loc: [place, place === "header" ? wireName(name, shape) : name], shape });
     }
@@ -64,13 +71,13 @@ function wireName(name: string, { header }: RuleShape): string {
 }
 
 /** From the header's wire name in lower case, as Node writes it, to the parameter's name. */
-export function headerNames(places: Places): ReadonlyMap<string, string> {
+export function headerNames(places: ParamSources): ReadonlyMap<string, string> {
   return new Map(Object.entries(places.header ?? {}).map(([name, shape]) => [wireName(name, shape), name]));
 }
 
-function refuseBadNames(places: Places): void {
+function refuseBadNames(places: ParamSources): void {
   const seen = new Set<string>();
-  for (const place of placeNames) {
+  for (const place of paramSources) {
     for (const name of Object.keys(places[place] ?? {})) {
       if (!nameForm.test(name) || reservedNames.has(name)) throw new Error(`${name} is no parameter name`);
       if (seen.has(name)) throw new Error(`parameter ${name} is declared twice`);

@@ -1,6 +1,6 @@
 /** From a request's places to the flat object that an action takes. */
 import { headerNames } from "./compile.ts";
-import type { Places } from "./types.ts";
+import type { ParamSources } from "./types.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -17,7 +17,7 @@ export interface Sent {
  * Takes from every place only what is declared for that place, so that a `user_id` in the body or the query
  * never passes for the one in the path. Only own properties count.
  */
-export function compileGather(places: Places): (sent: Sent) => Record<string, unknown> {
+export function compileGather(places: ParamSources): (sent: Sent) => Record<string, unknown> {
   const paths = Object.keys(places.path ?? {});
   const queries = Object.keys(places.query ?? {});
   const headers = [...headerNames(places)];

@@ -1,6 +1,6 @@
 /** OpenAPI 3.1 parameter objects and request body of an action's parameters. */
 import { isRequired, type JsonSchema, type Lift, objectSchema, toJsonSchema } from "./json-schema.ts";
-import type { Places, RuleShape } from "./types.ts";
+import type { ParamSources, RuleShape } from "./types.ts";
 
 export interface OpenApiParameter {
   name: string;
@@ -17,7 +17,7 @@ export interface OpenApiRequestBody {
 
 /** Without body fields there is no `requestBody`; it is required as soon as one of its fields is. */
 export function parametersAndBody(
-  places: Places,
+  places: ParamSources,
   lift?: Lift,
   bodyName?: string,
 ): { parameters: OpenApiParameter[]; requestBody?: OpenApiRequestBody } {

@@ -11,7 +11,7 @@ import { readMoment } from "./read-moment.ts";
 import { readFlag, readInteger, readOneOf } from "./read-scalar.ts";
 import { type Read, readText, refuse } from "./read-text.ts";
 import { readUrl } from "./read-url.ts";
-import type { ListShape, ObjectShape, OwnCheck, Place, RuleShape } from "./types.ts";
+import type { ListShape, ObjectShape, OwnCheck, ParamSource, RuleShape } from "./types.ts";
 
 /** More failures than this help nobody, and a million bad items must not make a million of them. */
 const failuresMax = 100;
@@ -40,7 +40,7 @@ export interface LocatedField {
 export interface ParametersShape {
   type: "parameters";
   $$root: true;
-  fields: Readonly<Record<Place, readonly LocatedField[]>>;
+  fields: Readonly<Record<ParamSource, readonly LocatedField[]>>;
 }
 
 export const leafTypes = {

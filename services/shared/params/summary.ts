@@ -1,9 +1,9 @@
 // An action's parameters in a word each, for who calls it by hand: `{user_id: "integer", reason: "text, optional"}`.
 import { isRequired } from "./json-schema.ts";
-import { placeNames, type Places, type RuleShape } from "./types.ts";
+import { paramSources, type ParamSources, type RuleShape } from "./types.ts";
 
-export function paramSummary(places: Places): Record<string, string> {
-  const fields = placeNames.flatMap((place) => Object.entries(places[place] ?? {}));
+export function paramSummary(places: ParamSources): Record<string, string> {
+  const fields = paramSources.flatMap((place) => Object.entries(places[place] ?? {}));
   return Object.fromEntries(fields.map(([name, shape]) => [name, inWords(shape)]));
 }
 

@@ -135,11 +135,11 @@ export type Rule<T, P extends Presence = "required", I = T> = RuleShape & {
 export type AnyRule = Rule<unknown, Presence, unknown>;
 export type Fields = Readonly<Record<string, AnyRule>>;
 
-export const placeNames = ["path", "query", "header", "body"] as const;
-export type Place = (typeof placeNames)[number];
+export const paramSources = ["path", "query", "header", "body"] as const;
+export type ParamSource = (typeof paramSources)[number];
 
 /** Parameters by where they travel; names are unique over all places. */
-export type Places = { readonly [P in Place]?: Fields };
+export type ParamSources = { readonly [P in ParamSource]?: Fields };
 
 type Carried<R> = R extends { readonly [carried]?: infer C } ? NonNullable<C> : never;
 export type ValueOf<R> = Carried<R> extends { value: infer T } ? T : never;
@@ -163,7 +163,7 @@ export type FieldInputs<F> = Flatten<
   }
 >;
 
-type At<P, N extends Place> = P extends { readonly [K in N]: infer F } ? F : unknown;
+type At<P, N extends ParamSource> = P extends { readonly [K in N]: infer F } ? F : unknown;
 type Merged<P> = Flatten<At<P, "path"> & At<P, "query"> & At<P, "header"> & At<P, "body">>;
 
 export type ParamsOf<P> = FieldValues<Merged<P>>;

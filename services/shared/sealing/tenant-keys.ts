@@ -2,7 +2,7 @@
 import { createSecretKey, type KeyObject } from "node:crypto";
 import { blindIndex } from "./blind-index.ts";
 import { keyIdOf, open, seal } from "./ciphertext.ts";
-import { Places } from "./places.ts";
+import { SealedFieldNames } from "./sealed-field-names.ts";
 import type { SealedColumn, SealedTable } from "./registry.ts";
 import { SealBroken } from "./seal-broken.ts";
 import type { KeyPurpose } from "./wrapping.ts";
@@ -27,12 +27,12 @@ export class TenantKeys {
   readonly #primary: KeyObject;
   readonly #index: KeyObject;
   readonly #uses: UseCount;
-  readonly #places: Places;
+  readonly #places: SealedFieldNames;
 
   /** @param usesOf counts the seals of a key for as long as the process lives, longer than this object */
   constructor(tenantId: number, keys: readonly KeyOnWire[], usesOf: (keyId: number) => UseCount) {
     this.tenantId = tenantId;
-    this.#places = new Places(tenantId);
+    this.#places = new SealedFieldNames(tenantId);
     for (const each of keys) {
       if (each.purpose === "field") this.#fields.set(each.id, toKey(each));
     }

@@ -23,7 +23,7 @@ export const deliveryFaults: readonly PlantedFault[] = [
   {
     says: "a recovery runs beside a fan-out",
     file: "services/webhooks/recover-deliveries.ts",
-    text: "await holdFanOut(change, tenantId);",
+    text: "await lockFanOut(change, tenantId);",
     replacement: "",
     tests: { "test/webhooks/log.test.ts": "waits for a fan-out under way" },
   },

@@ -1,18 +1,18 @@
 // The targets whose leases this worker holds: taken when something is due, renewed while it works, let go when nothing is.
 import type { Database } from "../../services/shared/database/database.ts";
-import { Lane } from "./lane.ts";
+import { TargetQueue } from "./target-queue.ts";
 import { lease, lost, release, renew, settle } from "./leases.ts";
-import { Turns } from "./turns.ts";
+import { FairScheduler } from "./fair-scheduler.ts";
 
 const targetsMax = 500;
 const renewEveryMs = 3_000;
 
-export class HeldTargets<Settings> {
-  readonly turns = new Turns<Settings>();
+export class LeasedTargets<Settings> {
+  readonly turns = new FairScheduler<Settings>();
   readonly #database: Database;
   readonly #channel: string;
   readonly #worker: string;
-  readonly #lanes = new Map<number, Lane<Settings>>();
+  readonly #lanes = new Map<number, TargetQueue<Settings>>();
   #renewedAt = 0;
 
   constructor(database: Database, channel: string, worker: string) {
@@ -21,7 +21,7 @@ export class HeldTargets<Settings> {
     this.#worker = worker;
   }
 
-  get lanes(): Lane<Settings>[] {
+  get lanes(): TargetQueue<Settings>[] {
     return [...this.#lanes.values()];
   }
 
@@ -33,7 +33,7 @@ export class HeldTargets<Settings> {
       const { id: targetId, tenant_id: tenantId, wakes } = leased;
       // A lease of ours that had run out may come back to us.
       this.#forget(targetId);
-      const lane = new Lane<Settings>({ tenantId, targetId }, wakes, askedAt);
+      const lane = new TargetQueue<Settings>({ tenantId, targetId }, wakes, askedAt);
       this.#lanes.set(targetId, lane);
       this.turns.add(lane);
     }

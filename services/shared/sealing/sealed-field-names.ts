@@ -9,7 +9,7 @@ interface Beginning {
   length: number;
 }
 
-export class Places {
+export class SealedFieldNames {
   readonly #tenantId: number;
   readonly #tables = new Map<string, Map<string, Beginning>>();
 

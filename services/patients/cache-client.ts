@@ -30,7 +30,7 @@ const answerMsMax = 200;
 const restMsMin = 500;
 const restMsMax = 10_000;
 
-export class CacheDoor {
+export class CacheClient {
   readonly isOff: boolean;
   /** One call for all readers of a turn, whatever their tenants: a call costs more than what it fetches. */
   readonly #takes = new TenantBatches<Asked, CachedValue | null, "all">((_all, asked) =>

@@ -8,7 +8,7 @@ const sayEveryMs = 3_000;
 /** Longer without a word that arrived, and another worker may have it. */
 const silentMsMax = (leaseSeconds - 5) * 1000;
 
-export class HeldJob {
+export class LeasedJob {
   readonly job: Job;
   readonly worker: string;
   readonly #runtime: Runtime;

@@ -4,7 +4,7 @@ import type { Call } from "../shared/bus/bus.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { openingKeys, sealingKeys } from "../shared/sealing/ask-keys.ts";
 import { SealBroken } from "../shared/sealing/seal-broken.ts";
-import { CacheDoor, type CachedValue, type Part, type Place } from "./cache-door.ts";
+import { CacheClient, type CachedValue, type Part, type Place } from "./cache-client.ts";
 
 export interface Remembered<T> {
   stamp: string;
@@ -25,7 +25,7 @@ const shape = 1;
 const nameOf = (part: Part) => `memory.${part}.${shape}` as const;
 
 const partsOf = perRuntime(({ config }) => ({
-  door: new CacheDoor(config),
+  door: new CacheClient(config),
   loading: new Map<string, Promise<Remembered<unknown> | undefined>>(),
 }));
 

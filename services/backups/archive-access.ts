@@ -9,9 +9,9 @@ import { ArchiveKeyring } from "./ask-archive-keys.ts";
 import { Plans } from "./plan-restore.ts";
 import { movingOf, partsOf } from "./run-job.ts";
 
-const shelves = new WeakMap<Runtime, Shelf>();
+const shelves = new WeakMap<Runtime, ArchiveAccess>();
 
-export class Shelf implements Worker {
+export class ArchiveAccess implements Worker {
   readonly server: ArchiveServer;
   readonly keyring: ArchiveKeyring;
   readonly plans: Plans;
@@ -35,7 +35,7 @@ export class Shelf implements Worker {
   }
 }
 
-export function shelfOf(runtime: Runtime): Shelf {
+export function archiveAccessOf(runtime: Runtime): ArchiveAccess {
   const shelf = shelves.get(runtime);
   if (shelf === undefined) throw new Error("the backups have not started yet");
   return shelf;

@@ -10,7 +10,7 @@ const failuresUntilSlow = 10;
 /** A worker that could not renew its leases for so long starts nothing more: soon another may. */
 const leaseMsNeeded = 5_000;
 
-export class Lane<Settings> implements TargetRef {
+export class TargetQueue<Settings> implements TargetRef {
   readonly tenantId: number;
   readonly targetId: number;
   /** As read with the lease; see settle(). */

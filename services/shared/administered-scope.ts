@@ -11,7 +11,7 @@ export function ownTenant(caller: Caller): number | undefined {
 }
 
 /** The rows an administrator may act on by id: another tenant's row is not there for them. */
-export function reachOf(caller: Caller): Scope {
+export function administeredScope(caller: Caller): Scope {
   if (roleOf(caller) === "superadmin") return platform;
   const tenantId = ownTenant(caller);
   if (tenantId === undefined) throw new Forbidden();
@@ -21,7 +21,7 @@ export function reachOf(caller: Caller): Scope {
 /** @returns the tenant that an administrator acts in: the one that was named, else the own; undefined for an operator who
  * named none @throws Forbidden when it is beyond the caller's reach */
 export function tenantToActIn(caller: Caller, named: number | null | undefined): number | undefined {
-  const reach = reachOf(caller);
+  const reach = administeredScope(caller);
   const tenantId = named ?? ownTenant(caller);
   if (reach !== "platform" && reach.tenantId !== tenantId) throw foreignTenant();
   return tenantId;
@@ -29,7 +29,7 @@ export function tenantToActIn(caller: Caller, named: number | null | undefined):
 
 /** The scope of a list: the tenant that was asked for, else all that the caller reaches. */
 export function listScope(caller: Caller, asked: number | null | undefined): Scope {
-  const reach = reachOf(caller);
+  const reach = administeredScope(caller);
   return reach === platform && typeof asked === "number" ? { tenantId: asked } : reach;
 }
 

@@ -6,9 +6,9 @@ import type { Channel } from "./channel.ts";
 /** A person wants to know soon or not at all, so a day is the end. */
 const messenger = [0, 2, 10, 60, 300, 1_800, 7_200, 14_400, 28_800, 43_200];
 
-export type Waits = Record<Channel<unknown>["name"], readonly number[]>;
+export type RetryDelays = Record<Channel<unknown>["name"], readonly number[]>;
 
-export const waitsByChannel = ({ webhookRetrySeconds }: Config): Waits => ({
+export const retryDelaysOf = ({ webhookRetrySeconds }: Config): RetryDelays => ({
   webhook: webhookRetrySeconds,
   messenger,
 });

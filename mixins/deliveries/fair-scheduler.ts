@@ -1,18 +1,18 @@
 // Whose turn it is: tenants one after the other, and a tenant's targets one after the other, so that neither many targets
 // nor a long backlog buys anybody more than their share. Bounds what is in flight, of all and of one tenant.
 import type { Delivery } from "./channel.ts";
-import type { Lane } from "./lane.ts";
+import type { TargetQueue } from "./target-queue.ts";
 
 const inFlightMax = 400;
 const inFlightOfTenantMax = 200;
 
 interface Tenant<Settings> {
-  lanes: Lane<Settings>[];
+  lanes: TargetQueue<Settings>[];
   next: number;
   inFlight: number;
 }
 
-export class Turns<Settings> {
+export class FairScheduler<Settings> {
   readonly #tenants = new Map<number, Tenant<Settings>>();
   #order: Tenant<Settings>[] = [];
   #next = 0;
@@ -22,7 +22,7 @@ export class Turns<Settings> {
     return this.#inFlight;
   }
 
-  add(lane: Lane<Settings>): void {
+  add(lane: TargetQueue<Settings>): void {
     const tenant = this.#tenants.get(lane.tenantId) ?? { lanes: [], next: 0, inFlight: 0 };
     tenant.lanes.push(lane);
     if (tenant.lanes.length > 1 || this.#tenants.has(lane.tenantId)) return;
@@ -30,7 +30,7 @@ export class Turns<Settings> {
     this.#order = [...this.#tenants.values()];
   }
 
-  remove(lane: Lane<Settings>): void {
+  remove(lane: TargetQueue<Settings>): void {
     const tenant = this.#tenants.get(lane.tenantId);
     if (tenant === undefined) return;
     tenant.lanes = tenant.lanes.filter((each) => each !== lane);
@@ -38,7 +38,10 @@ export class Turns<Settings> {
   }
 
   /** Starts what may be started. @param start must not throw */
-  run(now: number, start: (lane: Lane<Settings>, delivery: Delivery, settings: Settings) => void): void {
+  run(
+    now: number,
+    start: (lane: TargetQueue<Settings>, delivery: Delivery, settings: Settings) => void,
+  ): void {
     for (let idle = 0; idle < this.#order.length && this.#inFlight < inFlightMax; ) {
       const tenant = this.#order[this.#next++ % this.#order.length];
       const taken = tenant === undefined ? undefined : takeFrom(tenant, now);
@@ -53,7 +56,7 @@ export class Turns<Settings> {
     }
   }
 
-  ended(lane: Lane<Settings>): void {
+  ended(lane: TargetQueue<Settings>): void {
     this.#inFlight--;
     const tenant = this.#tenants.get(lane.tenantId);
     if (tenant === undefined) return;
