@@ -20,6 +20,7 @@ import { levelsOf } from "../../services/shared/log-levels.ts";
 import { Tracing } from "../tracing/open-tracing.ts";
 import { type BusTraffic, noTraffic } from "../metrics/bus-metrics.ts";
 import { ProcessMetrics } from "../metrics/process-metrics.ts";
+import { CallsForOthers } from "./calls-for-others.ts";
 import { type DemoPasswords, demoPasswords, demoSecret } from "./demo-passwords.ts";
 import { needsOwnPassword } from "../../services/shared/demo-sign-in.ts";
 import { PasswordHasher } from "../../services/shared/passwords/password-hasher.ts";
@@ -39,6 +40,7 @@ export class Runtime {
   /** What came on the bus and was not believed. */
   readonly droppedMessages: Dropped = { foreign: 0, stale: 0, repeated: 0, other_start: 0 };
   readonly busTraffic: BusTraffic = noTraffic();
+  readonly callsForOthers = new CallsForOthers();
   /** Tenants' keys, for the services that seal. */
   readonly keys: KeyCache;
   readonly phases = new ProcessPhases();

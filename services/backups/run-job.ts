@@ -102,9 +102,14 @@ export function partsOf({ broker, runtime }: Worker): BackupParts {
 }
 
 /** One thread per process. */
-export const movingOf = perRuntime(({ databaseUrl, config, postgresEnvironment }): Moving => {
+export const movingOf = perRuntime((runtime): Moving => {
+  const { databaseUrl, config, postgresEnvironment, callsForOthers } = runtime;
   if (databaseUrl === undefined) throw new Error("the backups need the database");
-  return new MovingThread({ databaseUrl, store: storeSettings(config) }, postgresEnvironment);
+  return new MovingThread(
+    { databaseUrl, store: storeSettings(config) },
+    postgresEnvironment,
+    () => callsForOthers.count,
+  );
 });
 
 /** In the audit log and as events. */

@@ -1,5 +1,12 @@
 // How hard archives are worked at: as hard as it goes while nobody is served, and with a rest after each piece meanwhile.
-import { describe, expect, it } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
+import { recordsMiddleware } from "../../host/process/middleware.ts";
+import { Runtime } from "../../host/process/runtime.ts";
+import { readConfig } from "../../host/settings/config.ts";
+import { anyone } from "../../services/shared/access.ts";
+import { Caller, setBusKey } from "../../services/shared/caller.ts";
+import { operatorCaller } from "../../services/shared/operator.ts";
 import { Pace } from "../../services/backups/moving/pace.ts";
 import { Serving } from "../../services/backups/moving/serving.ts";
 
@@ -45,25 +52,70 @@ describe("a thread that moves archives", () => {
 });
 
 describe("whether others are served", () => {
-  const lookingAt = (shares: readonly number[], everyMs: number) => {
-    let used = { atMs: 0, cpuMs: 0 };
-    const serving = new Serving(() => used);
-    return shares.map((share) => {
-      used = { atMs: used.atMs + everyMs, cpuMs: used.cpuMs + share * everyMs };
+  /** What is said of a process that is looked at so often and asked for so many calls between two looks. */
+  const lookingAt = (callsEach: readonly number[], everyMs = 250) => {
+    let asked = { atMs: 1_000, calls: 7_000 };
+    const serving = new Serving(() => asked);
+    return callsEach.map((calls) => {
+      asked = { atMs: asked.atMs + everyMs, calls: asked.calls + calls };
       return serving.isBusy();
     });
   };
+  const all = (length: number, value: number | boolean) => Array.from({ length }, () => value);
   it.each([
-    ["nothing but a job that says how far it is", [0.002, 0.004, 0.001], [false, false, false]],
-    ["a hundred requests a second", [0.03, 0.02, 0.04], [true, true, true]],
-    ["a burst, which is believed for two seconds", [0.5, 0, 0, 0, 0], [true, true, true, true, false]],
-  ])("%s", (_what, shares, expected) => {
-    expect(lookingAt(shares, 500)).toEqual(expected);
+    ["nobody asks for anything", all(40, 0), all(40, false)],
+    ["somebody looks at something each half second", all(40, 0).map((_none, nth) => nth % 2), all(40, false)],
+    ["nine calls a second", [...Array(10)].flatMap(() => [3, 2, 2, 2]), all(40, false)],
+    ["a hundred calls a second, from the first look on", all(40, 25), all(40, true)],
+    [
+      "ten calls a second, once a second has passed",
+      [3, 2, 3, 2, 3, 2],
+      [false, false, false, true, true, true],
+    ],
+    [
+      "a burst, believed for two seconds after it was last seen",
+      [12, ...all(13, 0)],
+      [...all(11, true), ...all(3, false)],
+    ],
+  ])("%s", (_what, calls, expected) => {
+    expect(lookingAt(calls as number[])).toEqual(expected);
   });
-  it("is asked of the process itself", () => {
-    const serving = new Serving();
-    const until = process.threadCpuUsage().user + 5_000;
-    while (process.threadCpuUsage().user < until);
-    expect(serving.isBusy()).toBe(true);
+  it("goes by the rate where it is looked at late", () => {
+    expect(lookingAt([19, 0], 2_500)).toEqual([false, false]);
+    expect(lookingAt([25, 0], 2_500)).toEqual([true, false]);
+  });
+});
+
+describe("a process counts the calls of others", () => {
+  const runtime = new Runtime(readConfig({}), pino({ level: "silent" }));
+  const person = new Caller({ ...Caller.system("api-gateway").facts, principal: { kind: "anonymous" } });
+  const operator = operatorCaller("somebody");
+  /** Through the hook that every action of every service has. */
+  const counted = async (name: string, caller: unknown) => {
+    const before = runtime.callsForOthers.count;
+    const action = { name, access: anyone };
+    const next = async () => "answered";
+    const { localAction } = recordsMiddleware(runtime, () => {});
+    // As Moleculer calls it; of a context the hook reads no more than this.
+    const run = (
+      localAction as unknown as (n: typeof next, a: typeof action) => (ctx: object) => Promise<unknown>
+    )(next, action);
+    await run({ meta: { caller }, locals: {}, params: {} }).catch(() => undefined);
+    return runtime.callsForOthers.count - before;
+  };
+  beforeAll(() => runtime.phases.ready());
+  afterAll(() => runtime.close());
+  it.each([
+    ["a person's", "patients.list", person, 1],
+    ["an operator's", "patients.list", operator, 1],
+    ["one that comes signed from another process", "patients.list", "signed", 1],
+    ["the service's own, as of jobs, detectors and schedules", "patients.list", Caller.system("users"), 0],
+    ["one that proves nothing", "patients.list", "forged", 0],
+    ["whoever follows a backup", "backups.status", person, 0],
+    ["whoever looks how the service is", "health.overview", person, 0],
+    ["the question who asks, which each request begins with", "auth.authenticate", person, 0],
+  ])("%s: %s", async (_whose, name, caller, expected) => {
+    setBusKey("a key of the bus for this test, long enough");
+    expect(await counted(name, caller === "signed" ? person.toJSON() : caller)).toBe(expected);
   });
 });

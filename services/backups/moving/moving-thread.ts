@@ -33,6 +33,7 @@ interface Running {
 export class MovingThread implements Moving {
   readonly #settings: ThreadSettings;
   readonly #environment: Record<string, string>;
+  readonly #callsForOthers: () => number;
   readonly #running = new Map<number, Running>();
   #worker: Worker | undefined;
   #idle: NodeJS.Timeout | undefined;
@@ -40,10 +41,18 @@ export class MovingThread implements Moving {
   #last = 0;
   #closed = false;
 
-  /** @param environment all that the thread has of the process's own */
-  constructor(settings: ThreadSettings, environment: Record<string, string>) {
+  /**
+   * @param environment all that the thread has of the process's own
+   * @param callsForOthers how many the process has been asked for since it began
+   */
+  constructor(
+    settings: ThreadSettings,
+    environment: Record<string, string>,
+    callsForOthers: () => number = () => 0,
+  ) {
     this.#settings = settings;
     this.#environment = environment;
+    this.#callsForOthers = callsForOthers;
   }
 
   /** Whether there is one at this moment. */
@@ -113,7 +122,7 @@ export class MovingThread implements Moving {
 
   /** While something runs: it gives way to whoever is served. */
   #look(): NodeJS.Timeout {
-    const serving = new Serving();
+    const serving = new Serving(() => ({ atMs: performance.now(), calls: this.#callsForOthers() }));
     return setInterval(() => {
       if (this.#worker !== undefined) post(this.#worker, { giveWay: serving.isBusy() });
     }, lookEveryMs).unref();

@@ -1,38 +1,42 @@
-// Whether this process answers requests at this moment, by what its own thread computes: archives are moved elsewhere, and what
-// a job writes about itself is next to nothing. (How long its event loop is busy would say more about the machine's neighbours.)
+// Whether this process serves others at this moment, by how many of their calls it was asked for. (What its thread computes
+// says it less well: timers, progress and detectors of all services at rest are one or two percent of a core.)
 
-/** Of one core. Some fifty requests a second; a job alone stays below. */
-const busyShareMin = 0.01;
+/**
+ * So many a second, and somebody is kept waiting if archives are moved as fast as it goes. A call takes some two milliseconds: with
+ * fewer than these, more than 98 of 100 milliseconds are free, and giving way would make the backup 2.5 times as long for nobody.
+ */
+const callsPerSecondMin = 10;
+/** Over which they are counted: one page of the console asks for several things at once. */
+const countedMs = 1_000;
 /** Requests come in bursts. */
 const staysMs = 2_000;
 
-/** When, and what the thread has computed until then. */
-export interface Used {
+/** How many calls there were until then. */
+export interface Asked {
   atMs: number;
-  cpuMs: number;
-}
-
-function usedByThisThread(): Used {
-  const { user, system } = process.threadCpuUsage();
-  return { atMs: performance.now(), cpuMs: (user + system) / 1000 };
+  calls: number;
 }
 
 export class Serving {
-  readonly #used: () => Used;
-  #seen: Used;
+  readonly #asked: () => Asked;
+  /** Of the time over which is counted, oldest first. */
+  readonly #seen: Asked[];
   #busyUntilMs = Number.NEGATIVE_INFINITY;
 
-  constructor(used = usedByThisThread) {
-    this.#used = used;
-    this.#seen = used();
+  /** @param asked by the clock of the process, and how many calls it has been asked for since it began */
+  constructor(asked: () => Asked) {
+    this.#asked = asked;
+    this.#seen = [asked()];
   }
 
-  /** By what was computed since it was asked last. */
+  /** Asked some times a second. */
   isBusy(): boolean {
-    const now = this.#used();
-    const share = (now.cpuMs - this.#seen.cpuMs) / (now.atMs - this.#seen.atMs);
-    this.#seen = now;
-    if (share >= busyShareMin) this.#busyUntilMs = now.atMs + staysMs;
+    const now = this.#asked();
+    this.#seen.push(now);
+    while ((this.#seen[1]?.atMs ?? now.atMs) <= now.atMs - countedMs) this.#seen.shift();
+    const from = this.#seen[0] ?? now;
+    const perSecond = ((now.calls - from.calls) * 1_000) / Math.max(countedMs, now.atMs - from.atMs);
+    if (perSecond >= callsPerSecondMin) this.#busyUntilMs = now.atMs + staysMs;
     return now.atMs < this.#busyUntilMs;
   }
 }
