@@ -1,4 +1,4 @@
-// For services whose work is told that the process stops: an AbortSignal that fires as the first thing when they stop.
+// The mixin for services whose work must know that the process stops: an AbortSignal that fires first when they stop.
 import type { Service, ServiceSchema } from "moleculer";
 import type { WithRuntime } from "./worker.ts";
 
@@ -6,7 +6,7 @@ export interface WithStopSignal extends WithRuntime {
   stopping: AbortSignal;
 }
 
-/** To be named first: Moleculer stops the mixins of a service in the order in which they are named. */
+/** List it first: Moleculer stops the mixins of a service in the order in which they are listed. */
 export function stopSignal(): Partial<ServiceSchema> {
   const controllers = new WeakMap<Service, AbortController>();
   // Moleculer calls these on the service.

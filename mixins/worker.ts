@@ -1,22 +1,22 @@
-// A loop that works beside a service's calls: it begins with the service and ends with it.
+// The mixin for a loop that runs beside a service's calls: it starts and stops with the service.
 import type { Service, ServiceSchema } from "moleculer";
 import type { Runtime } from "../host/process/runtime.ts";
 
 export interface Worker {
   start(): void | Promise<void>;
-  /** What is under way ends or is given back. */
+  /** Work in progress ends or is given back. */
   stop(): Promise<void>;
 }
 
-/** A service as a mixin sees it: our middleware has given it the process's runtime. */
+/** A service as a mixin sees it: our middleware has added the runtime of the process. */
 export interface WithRuntime extends Service {
   runtime: Runtime;
 }
 
-/** @param make called once the process's runtime is open; undefined where there is nothing to be done */
+/** @param make called once the runtime of the process is open; returns undefined when there is no work */
 export function worker(make: (service: WithRuntime) => Worker | undefined): Partial<ServiceSchema> {
   const working = new WeakMap<Service, Worker>();
-  // Moleculer calls these on the service.
+  // Moleculer calls these functions on the service.
   const mixin = {
     async started(this: WithRuntime): Promise<void> {
       const made = make(this);
@@ -24,7 +24,7 @@ export function worker(make: (service: WithRuntime) => Worker | undefined): Part
       working.set(this, made);
       await made.start();
     },
-    // Also called where nothing was started, because the start failed elsewhere.
+    // Also called if nothing was started, after a start that failed elsewhere.
     async stopped(this: WithRuntime): Promise<void> {
       await working.get(this)?.stop();
     },

@@ -1,23 +1,23 @@
-// A way to reach those who are told of events: how a channel (webhooks, a messenger) plugs into the delivery worker.
+// The interface between the delivery worker and a channel (webhooks, messenger). A channel sends events to its targets.
 
-/** One event on its way to one target, with all it takes to say it in the same words each time. */
+/** One event that is sent to one target, with everything that must be the same at each attempt. */
 export interface Delivery {
-  /** Of all its tries: receivers know it by this. */
+  /** The same at all attempts. Receivers use it to detect duplicates. */
   id: string;
   tenantId: number;
   targetId: number;
-  /** Counts a target's deliveries without a gap, in the order of its events. */
+  /** Numbers the deliveries of a target without gaps, in the order of its events. */
   seq: number;
   kind: string;
-  /** JSON, byte for byte the same each time. */
+  /** JSON text, with the same bytes at each attempt. */
   payload: string;
   /** ISO 8601 in UTC. */
   occurredAt: string;
-  /** So far, of all causes. */
+  /** Attempts so far, over all causes (the event itself, a resend, a recovery). */
   attempts: number;
-  /** So far, of the present cause. */
+  /** Attempts so far for the present cause. */
   tries: number;
-  /** The recorded trace in which the event was told, as `traceparent`; it is not sent. */
+  /** The recorded trace in which the event was published, as a `traceparent`. It is not sent to the target. */
   trace?: string | null;
 }
 
@@ -28,20 +28,20 @@ export interface TargetRef {
 
 export interface Attempt {
   /**
-   * gone: failed, and there is no use in trying again; withheld: the target may not be told of it any more; unsent: given
-   * back, as if it had not been tried.
+   * gone: failed, and another attempt is useless. withheld: the target is no longer allowed to receive this event. unsent: the
+   * delivery was given back, and does not count as attempted.
    */
   outcome: "delivered" | "failed" | "gone" | "withheld" | "unsent";
   statusCode: number | null;
   durationMs: number;
   error: string | null;
-  /** The beginning of what was answered, at most 1 kB in UTF-8 and without NUL. */
+  /** The beginning of the answer: at most 1 kB of UTF-8, without NUL. */
   response: string | null;
-  /** What the other side asked for. */
+  /** The delay that the receiver asked for (`Retry-After`). */
   retryAfterSeconds?: number | undefined;
 }
 
-export interface Outcome<Settings> {
+export interface AttemptOutcome<Settings> {
   delivery: Delivery;
   attempt: Attempt;
   settings: Settings;
@@ -50,12 +50,12 @@ export interface Outcome<Settings> {
 export interface Channel<Settings> {
   readonly name: "webhook" | "messenger";
   /**
-   * How targets are reached now; asked at most once a second. One that is absent is not told anything any more: what is on
-   * its way to it is canceled. "later": cannot be found out at the moment.
+   * The settings with which each target is reached now. Called at most once a second. A target that is missing in the result
+   * gets nothing more, and its pending deliveries are canceled. "later": the settings cannot be read at the moment.
    */
   settingsOf(targets: readonly TargetRef[]): Promise<ReadonlyMap<number, Settings | "later">>;
-  /** Rejects never; ends soon after `signal`. */
+  /** Never rejects. Returns soon after `signal` fires. */
   send(delivery: Delivery, settings: Settings, signal: AbortSignal): Promise<Attempt>;
-  /** Told after the attempts are in the log. Bears being left out when the process dies in between. */
-  recorded?(outcomes: readonly Outcome<Settings>[]): Promise<void>;
+  /** Called after the attempts are in the log. It may be skipped when the process dies in between. */
+  recorded?(outcomes: readonly AttemptOutcome<Settings>[]): Promise<void>;
 }

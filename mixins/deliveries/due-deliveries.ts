@@ -1,11 +1,11 @@
-// Reading what is due, and writing what came of it, each for many targets in one statement. Both go by a partial index of
-// what is pending, so they cost the same however long the log is.
+// Reads due deliveries and writes their results, each for many targets in one statement. Both use a partial index of pending
+// deliveries, so the cost does not depend on the length of the log.
 import { Caller } from "../../services/shared/caller.ts";
 import type { Database } from "../../services/shared/database/database.ts";
 import { platform } from "../../services/shared/database/scope.ts";
 import { toIso } from "../../services/shared/wire.ts";
 import type { Attempt, Delivery, TargetRef } from "./channel.ts";
-import type { Next } from "./retry.rules.ts";
+import type { NextState } from "./retry.rules.ts";
 
 const caller = Caller.system("deliveries");
 
@@ -22,7 +22,10 @@ interface Row {
   trace: string | null;
 }
 
-/** Not "<> all": that would compare each row with each id, where the subselect is hashed. Exported for its plan. */
+/**
+ * `not in (select …)` and not `<> all`: the subselect is hashed, while `<> all` compares each row with each id. Exported for a
+ * test of its plan.
+ */
 export const dueText = `select d.* from unnest($1::integer[], $2::integer[]) as t (tenant_id, target_id)
   cross join lateral (
     select d.id, d.tenant_id, d.target_id, d.seq, d.kind, d.payload::text as payload, d.occurred_at, d.attempts, d.tries,
@@ -32,7 +35,10 @@ export const dueText = `select d.* from unnest($1::integer[], $2::integer[]) as 
     order by d.due_at, d.seq limit $4
   ) d`;
 
-/** In the order in which they are to be tried. @param busy ids to leave out: they are in this worker's hands */
+/**
+ * @returns due deliveries, in the order in which they are to be sent.
+ * @param busy ids to leave out: this worker has them already
+ */
 export async function readDue(
   database: Database,
   targets: readonly TargetRef[],
@@ -59,18 +65,18 @@ export async function readDue(
   }));
 }
 
-export interface Result {
+export interface DeliveryResult {
   delivery: Delivery;
   attempt: Attempt;
-  next: Next;
+  next: NextState;
 }
 
 /**
- * The attempts go into the log in any case; the state changes only where nobody changed it meanwhile (it was canceled, or
- * another worker had to take over).
+ * Writes the attempts into the log in any case. The state of a delivery changes only if it has not changed meanwhile (it was
+ * canceled, or another worker has taken over).
  */
-export async function writeResults(database: Database, results: readonly Result[]): Promise<void> {
-  const column = <T>(of: (result: Result) => T): T[] => results.map(of);
+export async function writeResults(database: Database, results: readonly DeliveryResult[]): Promise<void> {
+  const column = <T>(of: (result: DeliveryResult) => T): T[] => results.map(of);
   await database.write(platform, caller, {
     name: "deliveries.record",
     byIndex: true,
@@ -97,7 +103,7 @@ export async function writeResults(database: Database, results: readonly Result[
   });
 }
 
-/** What is due to targets that are not told anything any more. @returns whether there may be more */
+/** Cancels due deliveries of targets that get nothing more. @returns whether there may be more */
 export async function cancelDue(
   database: Database,
   targets: readonly TargetRef[],

@@ -1,5 +1,5 @@
-// Whose turn it is: tenants one after the other, and a tenant's targets one after the other, so that neither many targets
-// nor a long backlog buys anybody more than their share. Bounds what is in flight, of all and of one tenant.
+// Chooses the next delivery: tenants in turn, and within a tenant its targets in turn. So neither many targets nor a long backlog
+// gives a tenant more than its share. Bounds the requests in flight, in total and per tenant.
 import type { Delivery } from "./channel.ts";
 import type { TargetQueue } from "./target-queue.ts";
 
@@ -7,11 +7,12 @@ const inFlightMax = 400;
 const inFlightOfTenantMax = 200;
 
 interface Tenant<Settings> {
-  lanes: TargetQueue<Settings>[];
+  queues: TargetQueue<Settings>[];
   next: number;
   inFlight: number;
 }
 
+/** Round robin over tenants and their targets, with at most 400 deliveries in flight and 200 per tenant. */
 export class FairScheduler<Settings> {
   readonly #tenants = new Map<number, Tenant<Settings>>();
   #order: Tenant<Settings>[] = [];
@@ -22,25 +23,25 @@ export class FairScheduler<Settings> {
     return this.#inFlight;
   }
 
-  add(lane: TargetQueue<Settings>): void {
-    const tenant = this.#tenants.get(lane.tenantId) ?? { lanes: [], next: 0, inFlight: 0 };
-    tenant.lanes.push(lane);
-    if (tenant.lanes.length > 1 || this.#tenants.has(lane.tenantId)) return;
-    this.#tenants.set(lane.tenantId, tenant);
+  add(queue: TargetQueue<Settings>): void {
+    const tenant = this.#tenants.get(queue.tenantId) ?? { queues: [], next: 0, inFlight: 0 };
+    tenant.queues.push(queue);
+    if (tenant.queues.length > 1 || this.#tenants.has(queue.tenantId)) return;
+    this.#tenants.set(queue.tenantId, tenant);
     this.#order = [...this.#tenants.values()];
   }
 
-  remove(lane: TargetQueue<Settings>): void {
-    const tenant = this.#tenants.get(lane.tenantId);
+  remove(queue: TargetQueue<Settings>): void {
+    const tenant = this.#tenants.get(queue.tenantId);
     if (tenant === undefined) return;
-    tenant.lanes = tenant.lanes.filter((each) => each !== lane);
-    this.#dropEmpty(lane.tenantId, tenant);
+    tenant.queues = tenant.queues.filter((each) => each !== queue);
+    this.#dropEmpty(queue.tenantId, tenant);
   }
 
-  /** Starts what may be started. @param start must not throw */
+  /** Starts deliveries until a bound is reached or nothing is left. @param start must not throw */
   run(
     now: number,
-    start: (lane: TargetQueue<Settings>, delivery: Delivery, settings: Settings) => void,
+    start: (queue: TargetQueue<Settings>, delivery: Delivery, settings: Settings) => void,
   ): void {
     for (let idle = 0; idle < this.#order.length && this.#inFlight < inFlightMax; ) {
       const tenant = this.#order[this.#next++ % this.#order.length];
@@ -52,20 +53,20 @@ export class FairScheduler<Settings> {
       idle = 0;
       this.#inFlight++;
       tenant.inFlight++;
-      start(taken.lane, taken.delivery, taken.settings);
+      start(taken.queue, taken.delivery, taken.settings);
     }
   }
 
-  ended(lane: TargetQueue<Settings>): void {
+  ended(queue: TargetQueue<Settings>): void {
     this.#inFlight--;
-    const tenant = this.#tenants.get(lane.tenantId);
+    const tenant = this.#tenants.get(queue.tenantId);
     if (tenant === undefined) return;
     tenant.inFlight--;
-    this.#dropEmpty(lane.tenantId, tenant);
+    this.#dropEmpty(queue.tenantId, tenant);
   }
 
   #dropEmpty(tenantId: number, tenant: Tenant<Settings>): void {
-    if (tenant.lanes.length > 0 || tenant.inFlight > 0) return;
+    if (tenant.queues.length > 0 || tenant.inFlight > 0) return;
     this.#tenants.delete(tenantId);
     this.#order = [...this.#tenants.values()];
   }
@@ -73,10 +74,10 @@ export class FairScheduler<Settings> {
 
 function takeFrom<S>(tenant: Tenant<S>, now: number) {
   if (tenant.inFlight >= inFlightOfTenantMax) return undefined;
-  for (let passed = 0; passed < tenant.lanes.length; passed++) {
-    const lane = tenant.lanes[tenant.next++ % tenant.lanes.length];
-    const taken = lane?.take(now);
-    if (lane !== undefined && taken !== undefined) return { lane, ...taken };
+  for (let passed = 0; passed < tenant.queues.length; passed++) {
+    const queue = tenant.queues[tenant.next++ % tenant.queues.length];
+    const taken = queue?.take(now);
+    if (queue !== undefined && taken !== undefined) return { queue, ...taken };
   }
   return undefined;
 }

@@ -1,7 +1,7 @@
-// Events become deliveries: one for every target of the tenant that asked for the kind, may be told of it and was there
-// before the event.
-// One tenant at a time per process and one process at a time per tenant, so that a target's numbers follow its events; one
-// statement does all of a batch, so a crash leaves the queue as it was.
+// Turns events into deliveries: one for each target of the tenant that subscribes to the kind, is allowed to receive the event
+// and existed before it.
+// A process handles one tenant at a time, and a tenant is handled by one process at a time. So the numbers of a target follow the
+// order of its events. One statement handles a whole batch, so a crash leaves the queue unchanged.
 import type { Change } from "../../services/shared/database/change.ts";
 import { Caller } from "../../services/shared/caller.ts";
 import type { Database } from "../../services/shared/database/database.ts";
@@ -12,10 +12,10 @@ const caller = Caller.system("deliveries");
 
 const eventsMax = 500;
 const tenantsMax = 500;
-/** Of the two-part keys of advisory locks; the other part is the tenant. */
+/** The first key of the two-part advisory lock; the second key is the tenant. */
 const lockClass = 0x0fa4;
 
-/** Distinct tenants by hopping through the index: the queue may be long after an outage. */
+/** Finds the distinct tenants by jumping through the index: after an outage the queue may be long. */
 const tenantsText = `with recursive hop as (
     (select tenant_id from fan_out_queue order by tenant_id limit 1)
     union all
@@ -23,19 +23,20 @@ const tenantsText = `with recursive hop as (
     from hop where hop.tenant_id is not null
   ) select tenant_id from hop where tenant_id is not null limit ${tenantsMax}`;
 
-// last_seq is read by the update that raises it: another process's fan-out may have committed after this statement began.
+// last_seq is read by the same update that raises it: the fan-out of another process may have committed after this statement
+// began.
 const fanOutText = `with held as (select pg_try_advisory_xact_lock(${lockClass}, $1) as held),
   due as materialized (
     select q.event_id from fan_out_queue q where q.tenant_id = $1 and (select held from held)
     order by q.event_id limit ${eventsMax} for update skip locked
-  ), told as materialized (
+  ), published as materialized (
     select e.* from due cross join lateral (
       select id, kind, payload, created_at, trace from events where tenant_id = $1 and id = due.event_id offset 0) e
   ), matched as (
     select e.id, e.kind, e.payload, e.created_at, e.trace, t.id as target_id,
       make_interval(secs => ($2::json ->> t.channel)::float8) as wait,
       row_number() over (partition by t.id order by e.id) as place, count(*) over (partition by t.id) as places
-    from told e join delivery_targets t on t.tenant_id = $1 and t.deleted_at is null and t.is_active
+    from published e join delivery_targets t on t.tenant_id = $1 and t.deleted_at is null and t.is_active
       and t.created_at <= e.created_at and t.events && array[e.kind, '*']
       and (t.channel = 'webhook' or may_be_told($1, t.id, t.channel, e.kind, e.payload))
     where exists (select from tenants where id = $1 and is_active and deleted_at is null)
@@ -54,14 +55,14 @@ const fanOutText = `with held as (select pg_try_advisory_xact_lock(${lockClass},
     delete from fan_out_queue q using due where q.tenant_id = $1 and q.event_id = due.event_id
   ) select (select count(*)::integer from due) as events`;
 
-/** Keeps the fan-out of a tenant waiting until the change is committed. */
+/** Blocks the fan-out of a tenant until the change is committed. */
 export async function lockFanOut(change: Change, tenantId: number): Promise<void> {
   await change.execute(`select pg_advisory_xact_lock(${lockClass}, $1)`, [tenantId]);
 }
 
 /**
- * @param waits of all channels: before the first try
- * @param failed told when PostgreSQL refuses one tenant's; the others' are made all the same
+ * @param waits retry delays of all channels; the first delay of each is applied here
+ * @param failed called when PostgreSQL rejects the batch of one tenant; the other tenants are handled all the same
  * @returns whether there may be more
  */
 export async function fanOut(
@@ -88,7 +89,7 @@ export async function fanOut(
       });
       if (done?.events === eventsMax) more = true;
     } catch (error) {
-      // Without a severity it is no answer of the server's: then nothing else will work either.
+      // An error without a severity does not come from the server: the connection is gone, and the other tenants would fail too.
       if (!(error instanceof Error) || !("severity" in error)) throw error;
       failed(tenantId, error);
     }

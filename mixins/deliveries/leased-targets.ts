@@ -1,18 +1,20 @@
-// The targets whose leases this worker holds: taken when something is due, renewed while it works, let go when nothing is.
+// The targets that this worker has leased: acquired when a delivery is due, renewed during the work, released when nothing is
+// due.
 import type { Database } from "../../services/shared/database/database.ts";
 import { TargetQueue } from "./target-queue.ts";
-import { lease, lost, release, renew, settle } from "./leases.ts";
+import { acquireLeases, findLostLeases, releaseLeases, renewLeases, releaseIdleLeases } from "./leases.ts";
 import { FairScheduler } from "./fair-scheduler.ts";
 
 const targetsMax = 500;
 const renewEveryMs = 3_000;
 
+/** The leases of one worker, and a queue for each leased target. At most 500 targets; a lease is renewed every 3 s. */
 export class LeasedTargets<Settings> {
-  readonly turns = new FairScheduler<Settings>();
+  readonly scheduler = new FairScheduler<Settings>();
   readonly #database: Database;
   readonly #channel: string;
   readonly #worker: string;
-  readonly #lanes = new Map<number, TargetQueue<Settings>>();
+  readonly #queues = new Map<number, TargetQueue<Settings>>();
   #renewedAt = 0;
 
   constructor(database: Database, channel: string, worker: string) {
@@ -21,62 +23,62 @@ export class LeasedTargets<Settings> {
     this.#worker = worker;
   }
 
-  get lanes(): TargetQueue<Settings>[] {
-    return [...this.#lanes.values()];
+  get queues(): TargetQueue<Settings>[] {
+    return [...this.#queues.values()];
   }
 
   async leaseDue(): Promise<void> {
-    const room = targetsMax - this.#lanes.size;
+    const room = targetsMax - this.#queues.size;
     if (room <= 0) return;
     const askedAt = performance.now();
-    for (const leased of await lease(this.#database, this.#channel, this.#worker, room)) {
+    for (const leased of await acquireLeases(this.#database, this.#channel, this.#worker, room)) {
       const { id: targetId, tenant_id: tenantId, wakes } = leased;
-      // A lease of ours that had run out may come back to us.
-      this.#forget(targetId);
-      const lane = new TargetQueue<Settings>({ tenantId, targetId }, wakes, askedAt);
-      this.#lanes.set(targetId, lane);
-      this.turns.add(lane);
+      // A lease of ours that had expired may have been acquired a second time.
+      this.#drop(targetId);
+      const queue = new TargetQueue<Settings>({ tenantId, targetId }, wakes, askedAt);
+      this.#queues.set(targetId, queue);
+      this.scheduler.add(queue);
     }
   }
 
-  async renewNowAndThen(): Promise<void> {
-    if (performance.now() - this.#renewedAt < renewEveryMs || this.#lanes.size === 0) return;
+  async renewIfDue(): Promise<void> {
+    if (performance.now() - this.#renewedAt < renewEveryMs || this.#queues.size === 0) return;
     this.#renewedAt = performance.now();
-    await this.#refresh([...this.#lanes.keys()]);
+    await this.#renew([...this.#queues.keys()]);
   }
 
-  /** Targets with nothing due; those that were woken in the meantime stay, to be looked at again. */
-  async letGoIdle(): Promise<void> {
-    const idle = this.lanes.filter((lane) => lane.isIdle && !lane.mayHaveMore);
+  /** Releases targets with nothing due. A target that got new deliveries in the meantime is kept and read again. */
+  async releaseIdle(): Promise<void> {
+    const idle = this.queues.filter((queue) => queue.isIdle && !queue.mayHaveMore);
     if (idle.length === 0) return;
-    const refs = idle.map(({ targetId, wakes }) => ({ id: targetId, wakes }));
-    const settled = new Set(await settle(this.#database, this.#worker, refs));
-    for (const id of settled) this.#forget(id);
-    const woken = refs.map(({ id }) => id).filter((id) => !settled.has(id));
-    if (woken.length > 0) await this.#refresh(woken);
+    const refs = idle.map(({ targetId, wakeCount: wakes }) => ({ id: targetId, wakes }));
+    const released = new Set(await releaseIdleLeases(this.#database, this.#worker, refs));
+    for (const id of released) this.#drop(id);
+    const changed = refs.map(({ id }) => id).filter((id) => !released.has(id));
+    if (changed.length > 0) await this.#renew(changed);
   }
 
   async release(): Promise<void> {
-    await release(this.#database, this.#worker);
+    await releaseLeases(this.#database, this.#worker);
   }
 
-  /** Leases anew what is still ours, and forgets what is not. */
-  async #refresh(ids: readonly number[]): Promise<void> {
+  /** Renews the leases that are still ours, and drops the targets whose leases were lost. */
+  async #renew(ids: readonly number[]): Promise<void> {
     const askedAt = performance.now();
-    const renewed = await renew(this.#database, this.#worker, ids);
-    for (const { id, wakes } of renewed) this.#lanes.get(id)?.renewed(wakes, askedAt);
+    const renewed = await renewLeases(this.#database, this.#worker, ids);
+    for (const { id, wakes } of renewed) this.#queues.get(id)?.renewed(wakes, askedAt);
     if (renewed.length === ids.length) return;
     const own = new Set(renewed.map(({ id }) => id));
     const missing = ids.filter((id) => !own.has(id));
-    for (const id of await lost(this.#database, this.#worker, missing)) this.#forget(id);
+    for (const id of await findLostLeases(this.#database, this.#worker, missing)) this.#drop(id);
   }
 
-  /** What is in flight to it goes on; its result is written if nobody was faster. */
-  #forget(id: number): void {
-    const lane = this.#lanes.get(id);
-    if (lane === undefined) return;
-    lane.waiting.length = 0;
-    this.#lanes.delete(id);
-    this.turns.remove(lane);
+  /** Requests in flight to the target continue. Their results are written unless another worker was faster. */
+  #drop(id: number): void {
+    const queue = this.#queues.get(id);
+    if (queue === undefined) return;
+    queue.waiting.length = 0;
+    this.#queues.delete(id);
+    this.scheduler.remove(queue);
   }
 }

@@ -1,6 +1,6 @@
-// Who may speak to a target: the worker that holds its lease, for a quarter of a minute at a time by the database's clock. A
-// worker that died is followed by another when the lease has run out. No statement here waits for a row that somebody else
-// holds, so none can be part of a deadlock.
+// Leases of targets: only the worker that holds the lease sends to the target. A lease lasts 15 seconds by the database's clock.
+// When a worker dies, another one takes the target after the lease has expired. No statement here waits for a row lock of
+// somebody else, so none can be part of a deadlock.
 import { Caller } from "../../services/shared/caller.ts";
 import type { Database } from "../../services/shared/database/database.ts";
 import { platform } from "../../services/shared/database/scope.ts";
@@ -9,17 +9,17 @@ const caller = Caller.system("deliveries");
 
 export const leaseSeconds = 15;
 
-/** Nobody is told of a tenant that is being restored; what is due waits. */
+/** A tenant that is being restored is frozen: nothing is sent to its targets, and due deliveries wait. */
 const frozen = `exists (select from tenant_freezes f where f.tenant_id = delivery_targets.tenant_id and f.until > now())`;
 
-export interface Leased {
+export interface LeasedTarget {
   id: number;
   tenant_id: number;
   wakes: string;
 }
 
-/** What there is to do for a worker of the channel. */
-export async function look(
+/** @returns whether events wait for fan-out, and whether a target of the channel is due and free */
+export async function findWork(
   database: Database,
   channel: string,
 ): Promise<{ queued: boolean; due: boolean } | undefined> {
@@ -33,8 +33,13 @@ export async function look(
   });
 }
 
-/** Those that have waited longest. */
-export function lease(database: Database, channel: string, worker: string, max: number): Promise<Leased[]> {
+/** Leases the free targets that have waited longest. */
+export function acquireLeases(
+  database: Database,
+  channel: string,
+  worker: string,
+  max: number,
+): Promise<LeasedTarget[]> {
   return database.write(platform, caller, {
     name: "deliveries.lease",
     byIndex: true,
@@ -46,8 +51,12 @@ export function lease(database: Database, channel: string, worker: string, max: 
   });
 }
 
-/** @returns those that are still this worker's, and how often each was woken; some may be held by others at the moment */
-export function renew(database: Database, worker: string, ids: readonly number[]): Promise<Leased[]> {
+/** @returns the targets that are still leased by this worker, with their counters `wakes`; rows locked by others are left out */
+export function renewLeases(
+  database: Database,
+  worker: string,
+  ids: readonly number[],
+): Promise<LeasedTarget[]> {
   return database.write(platform, caller, {
     name: "deliveries.renew",
     byIndex: true,
@@ -59,8 +68,8 @@ export function renew(database: Database, worker: string, ids: readonly number[]
   });
 }
 
-/** Which of the targets are no longer this worker's. */
-export async function lost(
+/** @returns which of the targets are no longer leased by this worker */
+export async function findLostLeases(
   database: Database,
   worker: string,
   ids: readonly number[],
@@ -76,16 +85,16 @@ export async function lost(
 }
 
 /**
- * Lets go of targets with nothing due, and notes when something will be. One that was woken since it was last looked at is
- * kept: what woke it may not be visible to this statement.
- * @returns those that were let go
+ * Releases targets with nothing due, and records when their next delivery is due. A target whose counter `wakes` has changed
+ * since it was read is kept: the new delivery may not be visible to this statement.
+ * @returns the targets that were released
  */
-export async function settle(
+export async function releaseIdleLeases(
   database: Database,
   worker: string,
   targets: readonly { id: number; wakes: string }[],
 ): Promise<readonly number[]> {
-  const settled = await database.write<{ id: number }>(platform, caller, {
+  const released = await database.write<{ id: number }>(platform, caller, {
     name: "deliveries.settle",
     byIndex: true,
     text: `with given as (select * from unnest($2::integer[], $3::bigint[]) as g (id, wakes)),
@@ -96,11 +105,11 @@ export async function settle(
       from mine where t.id = mine.id returning t.id`,
     values: [worker, targets.map(({ id }) => id), targets.map(({ wakes }) => wakes)],
   });
-  return settled.map(({ id }) => id);
+  return released.map(({ id }) => id);
 }
 
-/** So that the next worker need not wait for the leases to run out. */
-export async function release(database: Database, worker: string): Promise<void> {
+/** Releases all leases of the worker, so that the next worker does not wait until they expire. */
+export async function releaseLeases(database: Database, worker: string): Promise<void> {
   await database.write(platform, caller, {
     name: "deliveries.release",
     byIndex: true,

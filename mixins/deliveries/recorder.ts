@@ -1,13 +1,14 @@
-// Writes results in batches: what comes within a few milliseconds goes together. A result is kept until it is written,
-// however long the database is away; the worker starts nothing new when too many wait.
+// Writes results in batches: results that arrive within a few milliseconds are written together. A result is kept until it is
+// written, however long the database is unreachable. The worker starts no new delivery when too many results wait.
 import { setTimeout as delay } from "node:timers/promises";
 
 import { detached } from "../../services/shared/tracing.ts";
 
-const gatherMs = 15;
+const collectMs = 15;
 const batchMax = 500;
-const againMs = 500;
+const retryMs = 500;
 
+/** Collects results for 15 ms and writes at most 500 of them at a time. After a failure it tries again every 500 ms. */
 export class Recorder<Item> {
   readonly #write: (batch: readonly Item[]) => Promise<void>;
   readonly #failed: (error: unknown) => void;
@@ -15,7 +16,7 @@ export class Recorder<Item> {
   #running: Promise<void> | undefined;
   #giveUp = false;
 
-  /** @param write may be called again with the same batch after it failed; `failed` is told of each failure */
+  /** @param write may be called again with the same batch after it failed @param failed called with each failure */
   constructor(write: (batch: readonly Item[]) => Promise<void>, failed: (error: unknown) => void) {
     this.#write = write;
     this.#failed = failed;
@@ -31,7 +32,7 @@ export class Recorder<Item> {
     this.#running ??= detached(() => this.#run());
   }
 
-  /** Resolves when all is written, or could not be for once more. */
+  /** Resolves when everything is written, or when one more attempt has failed. */
   async close(): Promise<void> {
     this.#giveUp = true;
     await this.#running;
@@ -40,11 +41,11 @@ export class Recorder<Item> {
   async #run(): Promise<void> {
     try {
       while (this.#waiting.length > 0) {
-        if (this.#waiting.length < batchMax && !this.#giveUp) await delay(gatherMs);
+        if (this.#waiting.length < batchMax && !this.#giveUp) await delay(collectMs);
         if (!(await this.#writeBatch())) return;
       }
     } finally {
-      // In the same turn as the loop's last look: what is added from now on runs anew.
+      // Set in the same turn of the event loop as the last check of the queue: an item added from now on starts a new run.
       this.#running = undefined;
     }
   }
@@ -58,7 +59,7 @@ export class Recorder<Item> {
     } catch (error) {
       this.#failed(error);
       if (this.#giveUp) return false;
-      await delay(againMs);
+      await delay(retryMs);
       return true;
     }
   }

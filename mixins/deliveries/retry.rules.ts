@@ -1,23 +1,23 @@
-// What becomes of a delivery after a try.
+// Decides the next state of a delivery after an attempt.
 import type { Attempt } from "./channel.ts";
 
 const jitterShare = 0.2;
 const retryAfterSecondsMax = 86_400;
 
-export type Next =
+export type NextState =
   | { state: "succeeded" | "failed" | "canceled" }
   | { state: "pending"; delaySeconds: number };
 
 /**
- * @param tries before this one, of the present cause
- * @param chance 0..1: spreads the retries of many deliveries that failed together
+ * @param tries attempts before this one, for the present cause
+ * @param chance random number from 0 to 1: spreads the retries of deliveries that failed together
  */
-export function nextOf(
+export function nextStateOf(
   attempt: Pick<Attempt, "outcome" | "retryAfterSeconds">,
   tries: number,
   waitsSeconds: readonly number[],
   chance: number,
-): Next {
+): NextState {
   if (attempt.outcome === "delivered") return { state: "succeeded" };
   if (attempt.outcome === "withheld") return { state: "canceled" };
   const wait = waitsSeconds[tries + 1];

@@ -1,43 +1,44 @@
-// What a worker knows of one target it has leased: what waits, what is under way, and whether it may start another.
+// The queue of one leased target: which deliveries wait, which are in flight, and whether another one may start.
 import type { Delivery, TargetRef } from "./channel.ts";
 import { leaseSeconds } from "./leases.ts";
 
-/** In flight at one endpoint, in all processes: only one of them has its lease. */
+/** Requests in flight to one target, over all processes: only one process has its lease. */
 const slotsMax = 10;
-/** For one that has only failed for a while: it may be hanging, and would hold ten connections for nothing. */
+/** For a target that has only failed for a while: it may hang, and would keep ten connections open for nothing. */
 const slotsOfFailing = 2;
 const failuresUntilSlow = 10;
-/** A worker that could not renew its leases for so long starts nothing more: soon another may. */
+/** A worker that has this time left on a lease starts nothing more: another worker may acquire the lease soon. */
 const leaseMsNeeded = 5_000;
 
+/** The waiting and running deliveries of one leased target. */
 export class TargetQueue<Settings> implements TargetRef {
   readonly tenantId: number;
   readonly targetId: number;
-  /** As read with the lease; see settle(). */
-  wakes: string;
+  /** The counter `wakes` as read with the lease; see releaseIdleLeases(). */
+  wakeCount: string;
   settings: Settings | "later" | undefined;
   settingsAt = Number.NEGATIVE_INFINITY;
-  /** In the order in which they are to be started. */
+  /** In the order in which they are to be sent. */
   readonly waiting: Delivery[] = [];
-  /** Everything in this worker's hands: waiting, in flight, or not yet in the log. */
+  /** Ids of all deliveries that this worker has: waiting, in flight, or with a result that is not yet in the log. */
   readonly busy = new Set<string>();
   inFlight = 0;
-  /** Whether the last reading may have left something. */
+  /** Whether the last read may have left deliveries. */
   mayHaveMore = true;
   leasedUntil: number;
   #failures = 0;
 
-  /** @param askedAt of performance.now(), before the lease was asked for */
+  /** @param askedAt performance.now() before the lease was requested */
   constructor(target: TargetRef, wakes: string, askedAt: number) {
     this.tenantId = target.tenantId;
     this.targetId = target.targetId;
-    this.wakes = wakes;
+    this.wakeCount = wakes;
     this.leasedUntil = askedAt + leaseSeconds * 1000;
   }
 
   renewed(wakes: string, askedAt: number): void {
-    if (wakes !== this.wakes) this.mayHaveMore = true;
-    this.wakes = wakes;
+    if (wakes !== this.wakeCount) this.mayHaveMore = true;
+    this.wakeCount = wakes;
     this.leasedUntil = askedAt + leaseSeconds * 1000;
   }
 
@@ -46,13 +47,13 @@ export class TargetQueue<Settings> implements TargetRef {
     this.waiting.push(delivery);
   }
 
-  /** It is told nothing any more. */
-  drop(): void {
+  /** Drops the waiting deliveries: the target gets nothing more. */
+  dropWaiting(): void {
     for (const { id } of this.waiting.splice(0)) this.busy.delete(id);
     this.mayHaveMore = false;
   }
 
-  /** The next one to start, if any may be started now. */
+  /** @returns the next delivery to send, or undefined when none may be sent now */
   take(now: number): { delivery: Delivery; settings: Settings } | undefined {
     const { settings } = this;
     if (settings === undefined || settings === "later" || now > this.leasedUntil - leaseMsNeeded)
@@ -65,13 +66,13 @@ export class TargetQueue<Settings> implements TargetRef {
     return { delivery, settings };
   }
 
-  /** @param well whether nothing was wrong with the target */
+  /** @param well whether the target accepted the delivery, or was not at fault */
   ended(well: boolean): void {
     this.inFlight--;
     this.#failures = well ? 0 : this.#failures + 1;
   }
 
-  /** Nothing of it is in this worker's hands. */
+  /** Whether this worker has no delivery of the target. */
   get isIdle(): boolean {
     return this.busy.size === 0;
   }

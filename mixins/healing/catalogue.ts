@@ -1,5 +1,5 @@
-// All faults that are looked for. The one list: detectors are typed by it, the fixes are seeded from it, and
-// docs/self-healing.md is compared with it.
+// The list of all faults that are looked for. It is the only one: detectors are typed by it, fixes are seeded from it, and a test
+// compares docs/self-healing.md with it.
 import { faultsOfBackups } from "./faults-of-backups.ts";
 import { faultsOfRows } from "./faults-of-rows.ts";
 import { faultsOfServers } from "./faults-of-servers.ts";
@@ -15,17 +15,18 @@ export const knownFaults = {
 
 type Known = typeof knownFaults;
 export type FaultCode = keyof Known;
-/** Codes of what the service `S` looks for. */
+/** Codes of the faults that the service `S` looks for. */
 export type FaultsAt<S extends string> = {
   [C in FaultCode]: S extends Known[C]["at"][number] ? C : never;
 }[FaultCode];
-/** Codes of what has a remedy. */
+/** Codes of the faults that have a remedy. */
 export type Healable = { [C in FaultCode]: Known[C]["remedy"] extends string ? C : never }[FaultCode];
 
 export const catalogue: readonly (KnownFault & { code: FaultCode })[] = Object.entries(knownFaults).map(
-  // Object.entries loses the names' type.
+  // Object.entries loses the type of the keys.
   ([code, fault]) => ({ code: code as FaultCode, ...fault }),
 );
 
+/** @returns the fault of that code, or undefined for an unknown code */
 export const faultOf = (code: string): (KnownFault & { code: FaultCode }) | undefined =>
   catalogue.find((fault) => fault.code === code);

@@ -1,30 +1,31 @@
-// Certificates that end soon: those that servers show which a service speaks with, and those in files that its settings name.
-// Each service looks at those that its own settings name. A server that cannot be reached, or speaks no TLS, is another fault.
+// Certificates that expire soon: those of servers that a service connects to, and those in files that its settings name. Each
+// service checks what its own settings name. A server that cannot be reached, or does not use TLS, is a different fault.
 import { X509Certificate } from "node:crypto";
 import { isLoopback } from "../../services/shared/loopback.ts";
 import { certificatesIn } from "../../services/shared/pem.ts";
 import type { Config } from "../../host/settings/settings.ts";
 import { type Lifetime, peerLifetime, type TlsServer } from "./peer-certificate.ts";
-import type { Detector, Found } from "./port.ts";
+import type { Detector, FoundFault } from "./port.ts";
 
 const dayMs = 86_400_000;
-/** Whoever renews by itself has done so long before: ACME clients with a third of the lifetime left. */
+/** Automatic renewal happens long before: ACME clients renew with a third of the lifetime left. */
 const leftDaysMax = 14;
-/** Of those that live for days only. */
+/** The share of the lifetime that is left, for certificates that live only for days. */
 const leftShare = 0.2;
 
 export interface Certified {
   servers: readonly TlsServer[];
-  /** PEM, by the setting that names the file. */
+  /** PEM text by the name of the setting that names the file. */
   files?: Readonly<Record<string, string | undefined>>;
 }
 
+/** Whether less than 14 days are left, or less than a fifth of a shorter lifetime. @param now milliseconds since 1970 */
 export function endsSoon({ from, until }: Lifetime, now: number): boolean {
   const life = until.getTime() - from.getTime();
   return until.getTime() - now < Math.min(leftDaysMax * dayMs, life * leftShare);
 }
 
-/** @param wanted what of the settings leads to a certificate */
+/** @param wanted selects the servers and files with certificates from the settings */
 export function certificateEnds(
   wanted: (config: Config, databaseUrl: string | undefined) => Certified,
 ): Detector {
@@ -40,7 +41,7 @@ export function certificateEnds(
         `certificate:${setting}`,
         pem === undefined ? undefined : lifetimeIn(pem, setting.endsWith("_CA_FILE")),
       ]);
-      const found: Found[] = [];
+      const found: FoundFault[] = [];
       for (const [name, lifetime] of [...(await Promise.all(asked)), ...inFiles]) {
         if (lifetime === undefined || (target !== undefined && target !== name)) continue;
         if (!endsSoon(lifetime, Date.now())) continue;
@@ -53,7 +54,7 @@ export function certificateEnds(
   };
 }
 
-/** Of a file of authorities the last to end, as bundles hold many that have ended; of a chain the first. */
+/** For a file of authorities the last expiry counts, because bundles hold many that have expired; for a chain the first. */
 function lifetimeIn(pem: string, areAuthorities: boolean): Lifetime | undefined {
   const all = certificatesIn(pem).map((each) => {
     const { validFromDate: from, validToDate: until } = new X509Certificate(each);
@@ -63,12 +64,16 @@ function lifetimeIn(pem: string, areAuthorities: boolean): Lifetime | undefined 
   return areAuthorities ? sorted.at(-1) : sorted[0];
 }
 
-/** An address of https, or none. */
+/** @returns the server of an https address; empty for other addresses */
 export function webServer(address: string | undefined): TlsServer[] {
   const url = address === undefined ? null : URL.parse(address);
   return url?.protocol === "https:" ? [serverAt(url, 443, "at once")] : [];
 }
 
+/**
+ * @returns the server if it is used with TLS: at once for smtps, otherwise by STARTTLS. The parameter `tls` of the address
+ * decides; its default is TLS, except on loopback.
+ */
 export function mailServer(address: string | undefined): TlsServer[] {
   const url = address === undefined ? null : URL.parse(address);
   if (url === null) return [];
@@ -77,12 +82,13 @@ export function mailServer(address: string | undefined): TlsServer[] {
   return isPlain === "off" ? [] : [serverAt(url, 587, "smtp")];
 }
 
+/** @param tlsFirst whether TLS starts before the server's INFO (handshake first) */
 export function busServer(address: string, tlsFirst: boolean): TlsServer[] {
   const url = URL.parse(address);
   return url?.protocol === "tls:" ? [serverAt(url, 4222, tlsFirst ? "at once" : "nats")] : [];
 }
 
-/** Where the address asks for TLS; one of a local socket has no host. */
+/** @returns the server if the address requires TLS. An address of a local socket has no host. */
 export function databaseServer(address: string | undefined): TlsServer[] {
   const url = address === undefined ? null : URL.parse(address);
   const mode = url?.searchParams.get("sslmode") ?? url?.searchParams.get("ssl") ?? "disable";

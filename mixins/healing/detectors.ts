@@ -1,18 +1,18 @@
-// For services that can be wrong: their detectors and remedies, offered to the self-healing service as two actions of theirs.
-// The types demand one for each fault that the catalogue says is looked for here, with a remedy where it names one.
+// The mixin for services with detectors and remedies. It offers them to the self-healing service as two actions. The types
+// require a detector for each fault that the catalogue assigns to the service, and a remedy if the catalogue names one.
 import type { ServiceSchema } from "moleculer";
 import { type Call, type Contract, implement } from "../../services/shared/bus/bus.ts";
 import { NotFound } from "../../services/shared/errors.ts";
 import type { FaultsAt, Healable } from "./catalogue.ts";
-import { Bounded } from "./bounded.ts";
+import { RunLimiter } from "./run-limiter.ts";
 import {
   askMsMax,
   type Detector,
-  type Found,
+  type FoundFault,
   findFaultsContract,
   findingsMax,
   healContract,
-  type Looked,
+  type FindResult,
   type Remedy,
   targetCharsMax,
 } from "./port.ts";
@@ -24,17 +24,17 @@ export type DetectorsOf<S extends string> = {
 
 interface Own {
   detectors: ReadonlyMap<string, Detector | Remedy>;
-  bounded: Bounded;
+  bounded: RunLimiter;
 }
 
-/** Whoever asks hears that a detector did not end, before it stops waiting. */
+/** Less than the caller's timeout: the caller gets the error that a detector did not end, instead of a timeout. */
 const findMsMax = askMsMax - 1_000;
 
-/** @param service the folder's name */
+/** @param service the name of the service's folder */
 export function detectors<const S extends string>(service: S, given: DetectorsOf<S>): Partial<ServiceSchema> {
   const own: Own = {
     detectors: new Map(Object.entries<Detector | Remedy>(given)),
-    bounded: new Bounded(findMsMax),
+    bounded: new RunLimiter(findMsMax),
   };
   const contract: Contract = {
     [`${service}.find_faults`]: findFaultsContract,
@@ -44,17 +44,17 @@ export function detectors<const S extends string>(service: S, given: DetectorsOf
     [`${service}.find_faults`]: (call: Asked) => findFaults(own, call),
     [`${service}.heal`]: (call: Asked<{ code: string; target: string }>) => heal(own, call),
   };
-  // Names that are made at run time have one type between them, and these two differ.
+  // Keys computed at run time share one type, but these two handlers have different types.
   const actions = implement(contract, handlers as unknown as Parameters<typeof implement>[1]);
   return { actions };
 }
 
-/** As the contract has checked them. */
+/** The parameters, checked by the contract. */
 type Asked<P = { code: string; target?: string; cursor?: string }> = Call<P>;
 
-async function findFaults(own: Own, call: Asked): Promise<Looked> {
+async function findFaults(own: Own, call: Asked): Promise<FindResult> {
   const { code, target, cursor } = call.params;
-  if (code === nodeFactsCode) return aboutNode(call);
+  if (code === nodeFactsCode) return nodeFinding(call);
   const detector = own.detectors.get(code);
   if (detector === undefined) throw new NotFound("Fault");
   const find = () => detector.find(call, { target, cursor });
@@ -71,7 +71,7 @@ async function findFaults(own: Own, call: Asked): Promise<Looked> {
   return { findings, targets, cursor: next };
 }
 
-async function aboutNode(call: Asked): Promise<Looked> {
+async function nodeFinding(call: Asked): Promise<FindResult> {
   const evidence = await nodeFacts(call);
   return {
     findings: [{ target: "node", tenant_id: null, evidence, would_do: null }],
@@ -80,7 +80,7 @@ async function aboutNode(call: Asked): Promise<Looked> {
   };
 }
 
-const wouldDo = (detector: Detector | Remedy, found: Found): string | null =>
+const wouldDo = (detector: Detector | Remedy, found: FoundFault): string | null =>
   "heal" in detector ? detector.wouldDo(found) : null;
 
 async function heal(own: Own, call: Asked<{ code: string; target: string }>) {

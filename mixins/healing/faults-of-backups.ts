@@ -4,12 +4,12 @@ import type { KnownFault } from "./known-fault.ts";
 export const faultsOfBackups = {
   backup_job_abandoned: {
     at: ["backups"],
-    title: "A backup or restore that nobody works on",
+    title: "A backup or restore whose worker is gone",
     problem:
-      "A job is under way, for two minutes no worker has said that it still works on it, and the queue has forgotten it. It keeps others from beginning.",
+      "A job is marked as running, no worker has renewed it for two minutes, and the queue no longer holds it. It blocks other jobs.",
     remedy:
-      "Gives the job to the queue again. A worker takes it up, or ends it as failed when it was tried too often.",
-    never: "Takes a job from a worker that speaks, or says itself that one has succeeded.",
+      "Gives the job to the queue again. A worker continues it, or ends it as failed after too many attempts.",
+    never: "Takes a job from a worker that renews it, or marks a job as succeeded.",
     risk: "low",
     everyMinutes: 1,
     settlesWithinS: 120,
@@ -29,7 +29,7 @@ export const faultsOfBackups = {
     problem:
       "For more than nine days no full backup was restored into a scratch schema and compared; it should be weekly.",
     remedy: "Begins the proof of the newest full backup.",
-    never: "Touches the present rows of anybody.",
+    never: "Touches current rows of any tenant.",
     risk: "low",
     everyMinutes: 30,
     settlesWithinS: 60,
@@ -38,9 +38,9 @@ export const faultsOfBackups = {
     at: ["backups"],
     title: "A backup without its object",
     problem: "A backup is on the list, and its manifest or archive is not in the store.",
-    remedy: "Takes it off the list, removes what is left of it, and lets its key end.",
+    remedy: "Removes it from the list, deletes the rest of it, and no longer keeps its key.",
     never:
-      "Acts while the store cannot be asked, or on a backup that a job uses. Where many are missing at once, as in a wrong bucket, nothing is done.",
+      "Acts while the store cannot be reached, or on a backup that a job uses. If many are missing at once, as in a wrong bucket, nothing is done.",
     risk: "high",
     everyMinutes: 30,
     settlesWithinS: 30,
@@ -49,9 +49,9 @@ export const faultsOfBackups = {
     at: ["backups"],
     title: "An object without its backup",
     problem:
-      "For two hours the store has had an archive that no backup and no job names: what a failed try left, or a backup that the list has lost.",
+      "For two hours the store has held an archive that no backup and no job names: the rest of a failed attempt, or a backup that is missing on the list.",
     remedy:
-      "Puts a whole one that its key proves on the list again; deletes an archive that has no manifest.",
+      "Adds a complete archive that its key authenticates to the list again; deletes an archive without a manifest.",
     never: "Deletes an archive with a manifest, or one of another installation.",
     risk: "medium",
     everyMinutes: 60,
@@ -60,18 +60,18 @@ export const faultsOfBackups = {
     at: ["backups"],
     title: "Leftovers of uploads in the store",
     problem:
-      "Uploads to the store have stood still for two hours: the sweep, which ends them after 45 minutes, does not run.",
-    remedy: "Ends those uploads.",
-    never: "Ends one that has moved within two hours, or touches an object that is whole.",
+      "Uploads to the store have not advanced for two hours: the sweep, which aborts them after 45 minutes, does not run.",
+    remedy: "Aborts those uploads.",
+    never: "Aborts an upload that has advanced within two hours, or touches a complete object.",
     risk: "low",
     everyMinutes: 30,
   },
   freeze_left_behind: {
     at: ["backups"],
     title: "The mark of a restore that no longer runs",
-    problem: "A tenant is marked as being restored, and for ten minutes nobody has prolonged it.",
+    problem: "A tenant is marked as being restored, and the mark was not renewed for ten minutes.",
     remedy: "Deletes the mark.",
-    never: "Ends a freeze that still holds, or of a job that is being worked on.",
+    never: "Ends a freeze that has not expired, or that belongs to a running job.",
     risk: "low",
     everyMinutes: 5,
   },

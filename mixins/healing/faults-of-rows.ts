@@ -1,4 +1,4 @@
-// Known faults of rows: counters, and what should have died.
+// Known faults of rows: wrong counters, and rows that should have been deleted.
 import type { KnownFault } from "./known-fault.ts";
 
 export const faultsOfRows = {
@@ -7,7 +7,7 @@ export const faultsOfRows = {
     title: "Counters of users that differ from a count",
     problem:
       "The number of a tenant's users by role and state, which lists and health show, is not what counting gives.",
-    remedy: "Adds to each counter what it differs by, as one transaction sees both.",
+    remedy: "Corrects each counter by the difference, within one transaction.",
     never: "Changes a user. Changes that are made meanwhile stay counted.",
     risk: "low",
     everyMinutes: 5,
@@ -16,17 +16,17 @@ export const faultsOfRows = {
     at: ["tenants"],
     title: "A department whose head doctor is deleted",
     problem: "A department names a head doctor who was deleted.",
-    remedy: "Leaves the department without a head doctor, as the deletion should have.",
-    never: "Names another head doctor, or touches a department whose head is there.",
+    remedy: "Leaves the department without a head doctor, as the deletion should have done.",
+    never: "Names another head doctor, or touches a department whose head doctor exists.",
     risk: "low",
     everyMinutes: 10,
   },
   expired_rows_pile_up: {
     at: ["auth", "messenger"],
     title: "Expired sessions, tokens and codes that pile up",
-    problem: "Rows that expired days ago are still there: the hourly sweep does not run, or not to its end.",
+    problem: "Rows that expired days ago are still there: the hourly sweep does not run, or does not finish.",
     remedy: "Begins that sweep again.",
-    never: "Deletes a row that counts for anything: the sweep decides by the same rules as always.",
+    never: "Deletes a row that is still valid: the sweep applies its usual rules.",
     risk: "low",
     everyMinutes: 30,
     settlesWithinS: 90,
@@ -56,29 +56,29 @@ export const faultsOfRows = {
     at: ["patients"],
     title: "A cache that disagrees with the database",
     problem:
-      "Of ten values of each node that are looked at, one says another thing than the database, though the patient's stamp says that nothing has changed.",
-    remedy: "Drops what every node remembers of that patient. The next reader reads the database.",
-    never: "Changes a patient, or drops a value that is merely outdated: no reader is told one.",
+      "Ten values of each node are compared with the database. One differs, although the patient's stamp says that nothing has changed.",
+    remedy: "Evicts that patient on every node. The next read goes to the database.",
+    never: "Changes a patient, or evicts a value that is merely outdated: it is never returned to a reader.",
     risk: "low",
     everyMinutes: 10,
   },
   audit_chain_broken: {
     at: ["audit"],
-    title: "An audit log that is not whole",
+    title: "An audit log that is not intact",
     problem: "The proof of a tenant's log found an entry that was altered, removed, inserted or reordered.",
     remedy: null,
     never:
-      "Writes, hashes or deletes an entry: what was found is evidence. Verify the log, and compare it with its checkpoints.",
+      "Writes, hashes or deletes an entry: the findings are evidence. Verify the log, and compare it with its checkpoints.",
     risk: "high",
     everyMinutes: 1,
   },
   audit_proof_overdue: {
     at: ["audit"],
-    title: "An audit log that is not proved any more",
+    title: "An audit log that is no longer verified",
     problem:
       "A tenant's log was not recomputed from its first entry for more than two days; it should be daily.",
     remedy: "Begins the job that signs and proves.",
-    never: "Changes the log, or says that it is whole.",
+    never: "Changes the log, or reports it as intact.",
     risk: "low",
     everyMinutes: 30,
     settlesWithinS: 90,
@@ -95,11 +95,11 @@ export const faultsOfRows = {
   },
   rotation_stalled: {
     at: ["crypto"],
-    title: "A key rotation that stands still",
+    title: "A key rotation that makes no progress",
     problem:
-      "A rotation is running, but for five minutes no process has walked on, or it has taken more than two days.",
+      "A rotation is running, but it has made no progress for five minutes, or it has taken more than two days.",
     remedy: null,
-    never: "Ends a rotation or a key. Reads and writes go on meanwhile.",
+    never: "Ends a rotation or destroys a key. Reads and writes continue.",
     risk: "medium",
     everyMinutes: 1,
   },

@@ -1,5 +1,5 @@
-// Known faults of PostgreSQL and of nodes. None has a remedy here: they take the rights of the tables' owner, or of whoever
-// runs the processes.
+// Known faults of PostgreSQL and of nodes. None has a remedy here: a remedy needs the rights of the tables' owner, or of the
+// operator who runs the processes.
 import type { KnownFault } from "./known-fault.ts";
 
 export const faultsOfServers = {
@@ -7,9 +7,9 @@ export const faultsOfServers = {
     at: ["self-healing"],
     title: "An index that is not valid",
     problem:
-      "An index was not built to its end: it costs every write, and helps no read. REINDEX INDEX CONCURRENTLY builds it anew.",
+      "An index was not built to its end: it costs every write, and helps no read. REINDEX INDEX CONCURRENTLY rebuilds it.",
     remedy: null,
-    never: "Drops or builds an index: that takes the owner's rights, and a moment that a person chooses.",
+    never: "Drops or builds an index: that needs the owner's rights, and a person chooses the moment.",
     risk: "medium",
     everyMinutes: 10,
   },
@@ -39,7 +39,7 @@ export const faultsOfServers = {
     problem:
       "The database's oldest transaction is more than a thousand million behind. At twice that PostgreSQL stops writing. VACUUM FREEZE mends it.",
     remedy: null,
-    never: "Vacuums by itself: that takes the owner's rights.",
+    never: "Vacuums by itself: that needs the owner's rights.",
     risk: "high",
     everyMinutes: 10,
   },
@@ -47,7 +47,7 @@ export const faultsOfServers = {
     at: ["self-healing"],
     title: "Connections of the database that run out",
     problem:
-      "More than 85 % of the connections that PostgreSQL allows are open. When all are, whoever asks for one is refused.",
+      "More than 85 % of the connections that PostgreSQL allows are open. When all are open, new connections are refused.",
     remedy: null,
     never:
       "Ends anybody's connection. Lower DATABASE_POOL_MAX, raise max_connections, or put a pooler before it.",
@@ -56,11 +56,11 @@ export const faultsOfServers = {
   },
   tenancy_wall_down: {
     at: ["self-healing"],
-    title: "A wall between tenants that does not stand",
+    title: "Separation of tenants that is not enforced",
     problem:
-      "A table with tenants' rows is without forced row-level security, or its policy, a view or a function was changed since the processes started, which refuse to start so.",
+      "A table with tenants' rows lacks forced row-level security, or its policy, a view or a function was changed since the processes started. A process does not start in that state.",
     remedy: null,
-    never: "Changes a table or a policy: that takes the owner's rights, and somebody has used them.",
+    never: "Changes a table or a policy: that needs the owner's rights, and somebody has used them.",
     risk: "high",
     everyMinutes: 10,
   },

@@ -18,10 +18,9 @@ export const faultsOfWork = {
   job_worker_gone: {
     at: [...runJobs, "self-healing"],
     title: "A job whose worker is gone",
-    problem:
-      "A job is marked as being worked on, and for more than two minutes no worker has said that it still is.",
-    remedy: "Gives what that worker held back to the queue. Another worker does it.",
-    never: "Ends a job whose worker speaks, or deletes one. A job may run again: all of ours bear that.",
+    problem: "A job is marked as being worked on, and for more than two minutes no worker has renewed it.",
+    remedy: "Gives the jobs of that worker back to the queue. Another worker runs them.",
+    never: "Ends a job whose worker speaks, or deletes one. A job may run again: all jobs are idempotent.",
     risk: "low",
     everyMinutes: 1,
   },
@@ -51,16 +50,15 @@ export const faultsOfWork = {
     problem:
       "Jobs of a kind have failed five times and more, and are still tried again: mails while the mail server is away, for example.",
     remedy: null,
-    never: "Ends such a job. The queue tries it again by itself; why it fails stands in the log.",
+    never: "Ends such a job. The queue tries it again by itself; the log says why it fails.",
     risk: "medium",
     everyMinutes: 1,
   },
   delivery_stuck: {
     at: ["webhooks"],
     title: "A delivery stuck in sending",
-    problem:
-      "Deliveries to a webhook or chat are due for more than two minutes, and nobody is told to make them.",
-    remedy: "Wakes the target: the next free worker makes the deliveries, under the ids that they have.",
+    problem: "Deliveries to a webhook or chat are due for more than two minutes, and no worker was notified.",
+    remedy: "Notifies the workers: the next free worker makes the deliveries, under the ids that they have.",
     never: "Takes a target from a worker that holds it, makes a delivery twice as due, or skips one.",
     risk: "low",
     everyMinutes: 1,
@@ -70,9 +68,9 @@ export const faultsOfWork = {
     at: ["webhooks"],
     title: "A webhook that has failed for days",
     problem:
-      "For more than two days nothing but failures has come from a webhook. After five days it is switched off, and its tenant is told.",
+      "For more than two days nothing but failures has come from a webhook. After five days it is switched off, and its tenant is notified.",
     remedy: null,
-    never: "Switches a webhook off, changes its address, or drops what is to be told to it.",
+    never: "Switches a webhook off, changes its address, or drops its deliveries.",
     risk: "low",
     everyMinutes: 10,
   },
@@ -80,18 +78,18 @@ export const faultsOfWork = {
     at: ["webhooks"],
     title: "Events that do not become deliveries",
     problem:
-      "Events have been in the outbox for more than two minutes: no process with webhooks or the messenger works, or it cannot keep up.",
+      "Events have been in the outbox for more than two minutes: no process with webhooks or the messenger is running, or it cannot keep up.",
     remedy: null,
-    never: "Drops or reorders an event. What is in the outbox is told when a process works again.",
+    never: "Drops or reorders an event. Events in the outbox are delivered when a process runs again.",
     risk: "high",
     everyMinutes: 1,
   },
   link_left_behind: {
     at: ["messenger"],
-    title: "A chat of somebody who may not be told any more",
+    title: "A chat of somebody who may no longer be notified",
     problem:
-      "A chat is linked to a user who is blocked or deleted, or its end was not followed by the word to the chat.",
-    remedy: "Ends the link, cancels what is on its way to it, and tells the chat.",
+      "A chat is linked to a user who is blocked or deleted, or the link has ended and the chat was not notified.",
+    remedy: "Ends the link, cancels its pending deliveries, and notifies the chat.",
     never: "Unlinks a chat whose user is active.",
     risk: "low",
     everyMinutes: 10,
@@ -100,19 +98,19 @@ export const faultsOfWork = {
     at: ["messenger"],
     title: "An endpoint of the messenger that lost its registration",
     problem:
-      "Updates are to be posted to us (TELEGRAM_WEBHOOK), and the messenger posts them nowhere, elsewhere, or not all of them.",
+      "Updates are to be posted to us (TELEGRAM_WEBHOOK), but the messenger posts none, posts them elsewhere, or posts only some.",
     remedy: "Registers the endpoint again, with its secret.",
-    never: "Acts while the messenger is not spoken with: then there is no saying what is registered.",
+    never: "Acts while the messenger cannot be reached: then the registration is not known.",
     risk: "low",
     everyMinutes: 5,
   },
   messenger_silent: {
     at: ["messenger"],
-    title: "A messenger that is not reached",
+    title: "A messenger that cannot be reached",
     problem:
-      "For ten minutes nobody could speak with the messenger: its token is not good, somebody else asks for its updates, or the way is shut.",
+      "For ten minutes no request to the messenger succeeded: its token is invalid, another program polls its updates, or the network is blocked.",
     remedy: null,
-    never: "Changes the bot's token. Messages wait, and are sent when it is reached again.",
+    never: "Changes the bot's token. Messages wait, and are sent when it can be reached again.",
     risk: "medium",
     everyMinutes: 5,
   },
@@ -122,8 +120,7 @@ export const faultsOfWork = {
     problem:
       "For an hour only notifications with a wrong signature came from a provider, whose signatures were right within the last week: its secret was changed there and not here.",
     remedy: null,
-    never:
-      "Acts on a notification that is not verified. The provider sends those again that it was not answered.",
+    never: "Acts on a notification that is not verified. The provider sends unanswered notifications again.",
     risk: "high",
     everyMinutes: 10,
   },
@@ -132,7 +129,7 @@ export const faultsOfWork = {
     title: "A connection that holds a transaction and does nothing",
     problem:
       "A connection of one of our logins has been idle within a transaction for longer than IDLE_IN_TRANSACTION_MAX_SECONDS. It keeps rows locked and dead rows from being vacuumed.",
-    remedy: "Ends that connection. Its transaction is undone.",
+    remedy: "Ends that connection. Its transaction is rolled back.",
     never:
       "Ends a connection that runs a statement, that a backup or restore has opened, or that is another login's.",
     risk: "medium",

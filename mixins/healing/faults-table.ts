@@ -1,10 +1,11 @@
-// The catalogue as docs/self-healing.md shows it; a test compares.
+// The catalogue as the table in docs/self-healing.md. A test compares both.
 import { catalogue } from "./catalogue.ts";
 
+/** @returns a table in Markdown, with one row per fault */
 export function faultsTable(): string {
   const rows = catalogue.map(
     ({ code, title, problem, remedy, never, risk, everyMinutes }) =>
-      `| \`${code}\`<br>${title} | ${problem} | ${remedy ?? "Nothing: a person is told."} | ${never} | ${risk} | ${everyMinutes} min |`,
+      `| \`${code}\`<br>${title} | ${problem} | ${remedy ?? "Nothing: a person is notified."} | ${never} | ${risk} | ${everyMinutes} min |`,
   );
   return [
     "| Fault | What is noticed | What is done | What is never done | Risk | Looked for each |",

@@ -1,9 +1,9 @@
-// Durable jobs that nobody works on, of the tasks of one service. Each login sees the jobs of its own services alone, so each
+// Faults of durable jobs, for the tasks of one service. Each database login sees only the jobs of its own services, so each
 // service looks for its own.
-import type { Detector, Found, Question, Remedy, Site } from "./port.ts";
+import type { Detector, FoundFault, FaultQuery, Remedy, DetectorCall } from "./port.ts";
 import { numberIn, textIn } from "./targets.ts";
 
-/** Held jobs are said to be held every ten seconds, and given back after forty (mixins/jobs/held-jobs.ts). */
+/** A running job is renewed every ten seconds, and given back after forty (mixins/jobs/job-heartbeats.ts). */
 const silentSeconds = 120;
 const foundMax = 100;
 
@@ -14,7 +14,9 @@ interface Row {
   seconds: number;
 }
 
-/** $1: the service's tasks; $2: one job, or null. Few jobs are locked, or have spent their tries: both are rare in a queue. */
+/**
+ * $1: the service's name with a dot; $2: one job, or null. Few jobs are locked or have used all attempts, so the result is small.
+ */
 const silentText = `select j.id, t.identifier as task, j.attempts, extract(epoch from now() - j.locked_at)::integer as seconds
   from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
   where starts_with(t.identifier, $1) and j.locked_at < now() - interval '${silentSeconds} seconds'
@@ -24,7 +26,12 @@ const spentText = `select j.id, t.identifier as task, j.attempts, extract(epoch 
   where starts_with(t.identifier, $1) and j.attempts >= j.max_attempts and j.locked_at is null
     and ($2::bigint is null or j.id = $2) order by j.id limit ${foundMax}`;
 
-async function findJobs(site: Site, service: string, text: string, { target }: Question): Promise<Found[]> {
+async function findJobs(
+  site: DetectorCall,
+  service: string,
+  text: string,
+  { target }: FaultQuery,
+): Promise<FoundFault[]> {
   const id = target === undefined ? null : numberIn("job", target);
   if (id === undefined) return [];
   const { rows } = await site.db.pool.query<Row>(text, [`${service}.`, id]);
@@ -35,6 +42,7 @@ async function findJobs(site: Site, service: string, text: string, { target }: Q
   }));
 }
 
+/** Jobs whose lock was not renewed for two minutes. The remedy unlocks all jobs of that worker. */
 export const jobWorkerGone = (service: string): Remedy => ({
   async find(site, question) {
     return { found: await findJobs(site, service, silentText, question) };
@@ -51,6 +59,7 @@ export const jobWorkerGone = (service: string): Remedy => ({
   },
 });
 
+/** Jobs that have used all attempts. The remedy resets the number of attempts. */
 export const jobGaveUp = (service: string): Remedy => ({
   async find(site, question) {
     return { found: await findJobs(site, service, spentText, question) };
@@ -67,7 +76,7 @@ export const jobGaveUp = (service: string): Remedy => ({
   },
 });
 
-/** With the queue's waits the fifth try comes after some four minutes. */
+/** With the delays of the queue the fifth attempt comes after about four minutes. */
 const failedTries = 5;
 
 const jobsFailing = (service: string): Detector => ({
@@ -92,7 +101,7 @@ const jobsFailing = (service: string): Detector => ({
   },
 });
 
-/** A worker takes what is due within seconds; with all of them busy it may be minutes. */
+/** A worker takes a due job within seconds, or within minutes when all workers are busy. */
 const waitingMinutes = 15;
 
 const jobsWaiting = (service: string): Detector => ({
@@ -116,7 +125,7 @@ const jobsWaiting = (service: string): Detector => ({
   },
 });
 
-/** What every service with durable jobs looks for. */
+/** The detectors and remedies of every service with durable jobs. */
 export const jobFaults = (service: string) => ({
   jobs_waiting: jobsWaiting(service),
   jobs_failing: jobsFailing(service),
@@ -124,8 +133,8 @@ export const jobFaults = (service: string) => ({
   job_gave_up: jobGaveUp(service),
 });
 
-/** Keys of a task's jobs that wait for a worker or have one, and will be tried again. */
-export async function keysInQueue(site: Site, task: string): Promise<ReadonlySet<string>> {
+/** @returns keys of the task's jobs that wait or run, without those that have used all attempts; at most 10,000 */
+export async function keysInQueue(site: DetectorCall, task: string): Promise<ReadonlySet<string>> {
   const { rows } = await site.db.pool.query<{ key: string }>(
     `select j.key from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
      where t.identifier = $1 and j.key is not null and j.attempts < j.max_attempts limit 10000`,

@@ -1,18 +1,20 @@
-// What is known of a fault before it happens: where it is looked for, and what is done about it. Texts are for operators.
+// The description of a fault: where it is looked for, and how it is repaired. The texts are for operators.
 
 export interface KnownFault {
-  /** Names of service folders that look for it, each in what it owns. */
+  /** Folders of the services that look for it, each in its own data. */
   readonly at: readonly string[];
   readonly title: string;
   readonly problem: string;
-  /** Null: nothing can be done without a person, who is told. */
+  /** Null: only a person can repair it, and is notified. */
   readonly remedy: string | null;
-  /** What the remedy, or looking for the fault, never does. */
+  /** Limits: what neither the remedy nor the search for the fault ever does. */
   readonly never: string;
-  /** Of the remedy; where there is none, of the fault being left alone. */
+  /** The risk of the remedy; without a remedy, the risk of leaving the fault alone. */
   readonly risk: "low" | "medium" | "high";
-  /** How often it is looked for. */
+  /** How often the detector runs. */
   readonly everyMinutes: number;
-  /** So long the detector may go on finding it after the remedy: what the remedy begins takes a while. 0 unless stated. */
+  /**
+   * How long the detector may still report the fault after the remedy: some remedies start work that takes a while. Default 0.
+   */
   readonly settlesWithinS?: number;
 }

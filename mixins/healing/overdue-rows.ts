@@ -1,26 +1,27 @@
-// Rows that a sweep should have taken long ago. What dies when is the owner's to say: this only asks whether any are far
-// beyond it, and has the owner's own sweep run again.
+// Rows that a sweep should have deleted long ago. The owner of the table decides what expires when. This only checks whether rows
+// are far beyond it, and starts the owner's own sweep.
 import { platform } from "../../services/shared/database/scope.ts";
 import { Caller } from "../../services/shared/caller.ts";
-import type { Found, Remedy, Site } from "./port.ts";
+import type { FoundFault, Remedy, DetectorCall } from "./port.ts";
 import { textIn } from "./targets.ts";
 
-/** Beyond that the number says nothing more. */
+/** Counting stops here: a larger number says nothing more. */
 const countedMax = 1_000;
 
 export interface Overdue {
-  /** Their table, or what they are. */
+  /** The table, or a name for the rows. */
   readonly what: string;
-  /** "from … where …", by an index; $1 are days, where `days` says how many. */
+  /** "from … where …", served by an index. $1 is a number of days if `days` is given. */
   readonly rows: string;
-  readonly days?: (site: Site) => number;
+  readonly days?: (site: DetectorCall) => number;
 }
 
-/** The purge runs nightly: two nights may be missed. */
-export const purgedAfter = (site: Site): number => site.runtime.config.retentionDays + 2;
+/** The purge runs nightly; it may be missed in two nights. */
+export const purgedAfter = (site: DetectorCall): number => site.runtime.config.retentionDays + 2;
 
+/** @param task the sweep that the remedy enqueues @param kinds what to count, each by one query */
 export function overdueRows(service: string, task: string, kinds: readonly Overdue[]): Remedy {
-  const look = async (site: Site, { what, rows, days }: Overdue): Promise<Found[]> => {
+  const look = async (site: DetectorCall, { what, rows, days }: Overdue): Promise<FoundFault[]> => {
     const counted = await site.db.readOne<{ rows: number }>(platform, {
       name: `${service}.overdue_${what}`,
       text: `select count(*)::integer as rows from (select ${rows} limit ${countedMax}) overdue`,
@@ -34,7 +35,7 @@ export function overdueRows(service: string, task: string, kinds: readonly Overd
     async find(site, { target }) {
       const wanted =
         target === undefined ? kinds : kinds.filter(({ what }) => what === textIn("rows", target));
-      const found: Found[] = [];
+      const found: FoundFault[] = [];
       for (const kind of wanted) found.push(...(await look(site, kind)));
       return { found };
     },

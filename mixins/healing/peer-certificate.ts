@@ -1,12 +1,12 @@
-// The certificate that a server shows: read from a connection that is made for it and ended at once. Nothing is sent but what
-// it takes to come to TLS, and nothing is believed: whether the certificate is a good one is for those who use the server.
+// Reads the certificate that a server presents, over a connection of its own that is closed at once. Only what the start of TLS
+// requires is sent. The certificate is not verified here: clients of the server do that.
 import { createConnection, isIP, type Socket } from "node:net";
 import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 
 export interface TlsServer {
   host: string;
   port: number;
-  /** How TLS is begun there. */
+  /** How TLS starts with this server. */
   begins: "at once" | "smtp" | "postgres" | "nats";
 }
 
@@ -18,7 +18,7 @@ export interface Lifetime {
 const msMax = 3_000;
 const greetingCharsMax = 8_192;
 
-/** @returns undefined where no TLS comes about: then there is nothing to be said of a certificate */
+/** @returns undefined when TLS cannot be started: then nothing is known about the certificate */
 export function peerLifetime(server: TlsServer): Promise<Lifetime | undefined> {
   const socket = createConnection({ host: server.host, port: server.port });
   let secured: TLSSocket | undefined;
@@ -31,11 +31,11 @@ export function peerLifetime(server: TlsServer): Promise<Lifetime | undefined> {
     socket.on("error", () => end(undefined));
     socket.on("close", () => end(undefined));
     socket.once("connect", () => {
-      void openings[server.begins](socket)
+      void startTls[server.begins](socket)
         .then((isReady) => {
           if (!isReady) return end(undefined);
           const servername = isIP(server.host) === 0 ? server.host : "";
-          // An expired or foreign one is to be looked at too.
+          // Expired and untrusted certificates are to be read too.
           secured = connect({ socket, servername, rejectUnauthorized: false });
           secured.on("error", () => end(undefined));
           secured.once("secureConnect", () => end(lifetimeOf(secured?.getPeerCertificate())));
@@ -48,14 +48,14 @@ export function peerLifetime(server: TlsServer): Promise<Lifetime | undefined> {
   });
 }
 
-/** Its own alone: what it was signed with may be shown for old clients although it has ended. */
+/** Only the server's own certificate: an expired authority may be presented on purpose, for old clients. */
 function lifetimeOf(shown: PeerCertificate | undefined): Lifetime | undefined {
   if (shown?.valid_to === undefined) return undefined;
   return { from: new Date(shown.valid_from), until: new Date(shown.valid_to) };
 }
 
-/** @returns the first text that matches, or undefined when it becomes too long */
-function hears(socket: Socket, pattern: RegExp): Promise<RegExpExecArray | null> {
+/** @returns the first match of the pattern in the received text, or null when the text becomes too long */
+function waitForText(socket: Socket, pattern: RegExp): Promise<RegExpExecArray | null> {
   return new Promise((resolve) => {
     let text = "";
     const listen = (chunk: Buffer) => {
@@ -71,22 +71,22 @@ function hears(socket: Socket, pattern: RegExp): Promise<RegExpExecArray | null>
   });
 }
 
-/** What has to be said before TLS may begin. @returns whether it may */
-const openings: Record<TlsServer["begins"], (socket: Socket) => Promise<boolean>> = {
+/** The exchange before TLS starts, per protocol. @returns whether the server agrees */
+const startTls: Record<TlsServer["begins"], (socket: Socket) => Promise<boolean>> = {
   "at once": async () => true,
   /** RFC 3207 */
   async smtp(socket) {
-    if ((await hears(socket, /^220 .*\r\n/m)) === null) return false;
+    if ((await waitForText(socket, /^220 .*\r\n/m)) === null) return false;
     socket.write("EHLO localhost\r\n");
-    if ((await hears(socket, /^250 .*\r\n/m)) === null) return false;
+    if ((await waitForText(socket, /^250 .*\r\n/m)) === null) return false;
     socket.write("STARTTLS\r\n");
-    return (await hears(socket, /^220[ -].*\r\n/m)) !== null;
+    return (await waitForText(socket, /^220[ -].*\r\n/m)) !== null;
   },
-  /** https://www.postgresql.org/docs/18/protocol-flow.html#PROTOCOL-FLOW-SSL: SSLRequest, answered by one byte. */
+  /** https://www.postgresql.org/docs/18/protocol-flow.html#PROTOCOL-FLOW-SSL: an SSLRequest is answered by one byte. */
   async postgres(socket) {
     socket.write(Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]));
-    return (await hears(socket, /^[SNE]/))?.[0] === "S";
+    return (await waitForText(socket, /^[SNE]/))?.[0] === "S";
   },
-  /** https://docs.nats.io/reference/reference-protocols/nats-protocol: INFO comes first, and TLS follows it. */
-  nats: async (socket) => (await hears(socket, /^INFO .*\r\n/)) !== null,
+  /** https://docs.nats.io/reference/reference-protocols/nats-protocol: the server sends INFO first, and TLS follows. */
+  nats: async (socket) => (await waitForText(socket, /^INFO .*\r\n/)) !== null,
 };

@@ -1,6 +1,6 @@
-// The port by which the self-healing service reaches detectors and remedies. They live with the service that owns what they
-// look at, run with its rights, and know what nobody else needs to know. Two actions, `<service>.find_faults` and
-// `<service>.heal`, which only self-healing may call (mixins/healing/detectors.ts offers them).
+// The interface between the self-healing service and the detectors and remedies. They belong to the service that owns the data,
+// and run with its database rights. They are reached by two actions, `<service>.find_faults` and `<service>.heal`, which only
+// self-healing may call (mixins/healing/detectors.ts provides them).
 import type { Done } from "../../services/shared/audit-changes.ts";
 import type { ServiceBroker } from "moleculer";
 import { onlyServices } from "../../services/shared/access.ts";
@@ -11,14 +11,14 @@ import { json, object } from "../../services/shared/params/results.ts";
 import { integer, listOf, text } from "../../services/shared/params/rules.ts";
 import type { ValueOf } from "../../services/shared/params/types.ts";
 
-/** Of one look at one service; there may be more, which the next look finds. */
+/** Findings of one call. There may be more; the next call finds them. */
 export const findingsMax = 100;
 export const targetCharsMax = 200;
-/** Longest that a question or a remedy is waited for. */
+/** Timeout of a call to a detector or a remedy. */
 export const askMsMax = 9_000;
 
 const findingShape = object({
-  /** What is at fault, in words that name the same thing at every look: "tenant:7", "job:12". */
+  /** Names the same faulty thing at every call: "tenant:7", "job:12". */
   target: text({ max: targetCharsMax }),
   tenant_id: nullable(integer()),
   /** Facts and numbers; never a secret or a patient's text. */
@@ -28,54 +28,54 @@ const findingShape = object({
 });
 const lookedShape = object({
   findings: listOf(findingShape, { max: findingsMax }),
-  /** How many there are that could be at fault; null where that is not a number that says anything. */
+  /** How many things were checked; null where that number says nothing. */
   targets: nullable(integer()),
-  /** Where the next look goes on; null: from the beginning. */
+  /** Where the next call continues; null: from the beginning. */
   cursor: nullable(text()),
 });
 
 export type Finding = ValueOf<typeof findingShape>;
-export type Looked = ValueOf<typeof lookedShape>;
+export type FindResult = ValueOf<typeof lookedShape>;
 
-/** The call in which a detector or a remedy runs: the service's own database, bus and settings. */
-export type Site = Call<unknown>;
+/** The call in which a detector or a remedy runs. It gives access to the service's own database, bus and settings. */
+export type DetectorCall = Call<unknown>;
 
-export interface Question {
-  /** Only whether this one is at fault; absent: what is, as far as one look goes. */
+export interface FaultQuery {
+  /** Checks only this target; absent: all, as far as one call goes. */
   target: string | undefined;
   cursor: string | undefined;
 }
 
-export interface Found {
+export interface FoundFault {
   target: string;
   tenantId: number | null;
   evidence: Record<string, unknown>;
 }
 
-export interface FoundAll {
-  found: Found[];
+export interface FoundFaults {
+  found: FoundFault[];
   targets?: number;
   cursor?: string | null;
 }
 
-/** Reads only, with a bound on rows, and by an index where a table can be large. */
+/** Only reads. The number of rows is bounded, and a large table is read by an index. */
 export interface Detector {
-  find(site: Site, question: Question): Promise<FoundAll>;
+  find(site: DetectorCall, question: FaultQuery): Promise<FoundFaults>;
 }
 
-/** A detector whose fault can be mended: idempotent, bounded in time, on exactly the target that it is given. */
+/** A detector whose fault can be repaired. The remedy is idempotent, bounded in time, and changes only the given target. */
 export interface Remedy extends Detector {
-  /** One sentence; nothing is done. */
-  wouldDo(found: Found): string;
-  /** @returns facts for the incident's history */
-  heal(site: Site, target: string): Promise<Done>;
+  /** The dry run: one sentence that says what `heal` would do. */
+  wouldDo(found: FoundFault): string;
+  /** @returns facts for the history of the incident */
+  heal(site: DetectorCall, target: string): Promise<Done>;
 }
 
 const code = text({ max: 60 });
 const target = text({ max: targetCharsMax });
 
 export const findFaultsContract = {
-  summary: "What is at fault of one kind, as far as one look goes.",
+  summary: "Faults of one kind, as far as one call finds them.",
   audits: "fix.look",
   refuses: { 503: ["detector_busy", "detector_late"] },
   access: onlyServices("self-healing"),
@@ -84,7 +84,7 @@ export const findFaultsContract = {
 } as const satisfies ActionContract;
 
 export const healContract = {
-  summary: "Mends one target.",
+  summary: "Repairs one target.",
   audits: "fix.apply",
   access: onlyServices("self-healing"),
   body: { code, target },
@@ -97,17 +97,18 @@ interface Asked {
   cursor?: string;
 }
 
-/** @param nodeID that node's own answer; absent: any node of the service answers */
+/** @param nodeID the node that must answer; absent: any node of the service answers */
 export function askForFaults(
   broker: ServiceBroker,
   service: string,
   asked: Asked,
   nodeID?: string,
   timeoutMs = askMsMax,
-): Promise<Looked> {
+): Promise<FindResult> {
   return broker.call(`${service}.find_faults`, asked, callOptions(timeoutMs, nodeID));
 }
 
+/** Calls the remedy of the service for one target. @throws NotFound when the service has no remedy of that code */
 export function askToHeal(
   broker: ServiceBroker,
   service: string,
@@ -118,6 +119,6 @@ export function askToHeal(
 
 function callOptions(timeout: number, nodeID?: string) {
   const meta = { caller: Caller.system("self-healing") };
-  // Another node's answer is no answer of this one.
+  // A retry could reach another node, whose answer would be wrong.
   return nodeID === undefined ? { meta, timeout } : { meta, timeout, nodeID, retries: 0 };
 }

@@ -1,11 +1,11 @@
-// Connections of this process's login that hold a transaction open and do nothing: they keep rows locked and dead rows from
-// being vacuumed. A login sees and ends its own connections only, so each kind of process looks for its own. Only those of the
-// pools (application_name in connect.ts): a backup's keeps its snapshot for as long as the store takes.
+// Connections of this process's login that hold a transaction open and do nothing: they keep rows locked and block the vacuuming
+// of dead rows. A login sees and ends only its own connections, so each kind of process looks for its own. Only connections of
+// the pools are checked (by application_name, see connect.ts): a backup keeps its snapshot for as long as the store takes.
 import type { Remedy } from "./port.ts";
 import { textIn } from "./targets.ts";
 
 const foundMax = 50;
-/** Less than a statement may take. */
+/** Less than the statement timeout. */
 const endMsMax = 4_000;
 
 interface Row {
@@ -14,7 +14,7 @@ interface Row {
   state: string;
 }
 
-/** A process id is used again by the server, so the moment when the session began is part of its name. */
+/** The operating system reuses process ids, so the start of the session is part of its name. */
 const text = `select s.pid || '@' || extract(epoch from s.backend_start)::bigint as session, s.state,
     extract(epoch from now() - s.state_change)::integer as seconds
   from pg_stat_activity s where s.datname = current_database() and s.usename = session_user
@@ -39,7 +39,7 @@ export const sessionIdleInTransaction: Remedy = {
   wouldDo: ({ evidence }) =>
     `Would end the connection, which has held a transaction for ${String(evidence["seconds"])} s without a statement.`,
   async heal(site, target) {
-    // It waits for the end: on a busy machine that takes a while, and the detector is asked right afterwards.
+    // Waits until the connection has ended: on a busy machine that takes a while, and the detector runs right afterwards.
     const { rows } = await site.db.pool.query(
       `select pg_terminate_backend(split_part(session, '@', 1)::integer, ${endMsMax}) from (${text}) found where session = $1`,
       [textIn("session", target) ?? "", site.runtime.config.idleInTransactionMaxSeconds],

@@ -1,12 +1,13 @@
-// How a fault's target is written, and read again: "job:12". What is of another form names nothing.
+// Targets of faults are written as "kind:name", for example "job:12". Any other text names no target.
 
-/** @returns the number behind `kind:`, or undefined when the target is none of that kind */
+/** @returns the number after `kind:`, or undefined when the target has another form */
 export function numberIn(kind: string, target: string): number | undefined {
   const text = textIn(kind, target);
   if (text === undefined || !/^\d{1,15}$/.test(text)) return undefined;
   return Number(text);
 }
 
+/** @returns the text after `kind:`, or undefined when the target is of another kind */
 export function textIn(kind: string, target: string): string | undefined {
   return target.startsWith(`${kind}:`) ? target.slice(kind.length + 1) : undefined;
 }

@@ -1,5 +1,5 @@
-// The durable jobs of one service, for operators at the REPL: each login sees its own services' jobs alone, so each service lists
-// its own. No route leads here, and no payload is shown.
+// Lists the durable jobs of one service, for operators. Each database login sees only the jobs of its own services, so each
+// service lists its own. No HTTP route leads to this action, and no payload is shown.
 import { allow } from "../../services/shared/access.ts";
 import type { ActionContract, Call } from "../../services/shared/bus/bus.ts";
 import { Forbidden } from "../../services/shared/errors.ts";
@@ -12,7 +12,7 @@ import { toIso } from "../../services/shared/wire.ts";
 
 const jobsMax = 100;
 
-/** failing: tried before, and will be again; failed: all its tries are spent. */
+/** failing: has failed and will be tried again; failed: all attempts are used. */
 export const jobStates = ["waiting", "running", "failing", "failed"] as const;
 
 const jobShape = object({
@@ -37,7 +37,7 @@ export type ListedJob = ValueOf<typeof jobShape>;
 const stateOf = `case when j.locked_at is not null then 'running' when j.attempts >= j.max_attempts then 'failed'
   when j.attempts > 0 then 'failing' else 'waiting' end`;
 
-/** @throws Forbidden for a user of a tenant, superadmins too */
+/** @throws Forbidden for users of a tenant, also for superadmins: only operators may call it */
 export async function listJobs(
   call: Call<{ state?: ListedJob["state"] }>,
   service: string,

@@ -1,5 +1,5 @@
-// Runs the durable jobs of all services of a process. Together, because each runner of graphile-worker holds a connection
-// of the pool for good, to listen on: with one per service few were left for requests.
+// Runs the durable jobs of all services of a process. They share one runner, because each runner of graphile-worker keeps a
+// connection of the pool to listen on: with a runner per service few connections were left for requests.
 import { EventEmitter } from "node:events";
 import { Logger, run, type Runner, type TaskList, type WorkerEvents } from "graphile-worker";
 import { patientPool } from "../../services/shared/database/patient-pool.ts";
@@ -7,49 +7,50 @@ import { levelsOf } from "../../services/shared/log-levels.ts";
 import { pause } from "../../services/shared/pause.ts";
 import { perRuntime } from "../../services/shared/per-runtime.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
-import { watchJobs } from "./job-figures.ts";
-import { HeldJobs } from "./held-jobs.ts";
+import { watchJobs } from "./job-metrics.ts";
+import { JobHeartbeats } from "./job-heartbeats.ts";
 
 const pollEveryMs = 2_000;
-/** Of all services that ask for no number of their own. */
+/** Shared by all services that set no number of their own. */
 const concurrentMax = 8;
-/** Services start within a moment of each other; whoever is later than this gets a runner more. */
-const gatherMs = 50;
-const againMs = 1_000;
+/** Services start within a moment of each other. Tasks that are added later get a runner of their own. */
+const collectMs = 50;
+const restartDelayMs = 1_000;
 
-export type Hold = HeldJobs["hold"];
+export type RunWithHeartbeat = JobHeartbeats["runHeld"];
 
+/** Runs the tasks that services add, and restarts graphile-worker when it ends by itself. */
 export class JobRunner {
   readonly #runtime: Runtime;
-  readonly #held: HeldJobs;
+  readonly #heartbeats: JobHeartbeats;
   readonly #logger: Logger;
   readonly #ending = new AbortController();
   readonly #tasks = new Set<string>();
-  #gathered: TaskList | undefined;
+  #collected: TaskList | undefined;
   readonly #runs: Promise<void>[] = [];
   #stopped: Promise<void> | undefined;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
     this.#logger = quietLogger(runtime);
-    this.#held = new HeldJobs(runtime.database.pool);
-    this.#held.start();
+    this.#heartbeats = new JobHeartbeats(runtime.database.pool);
+    this.#heartbeats.start();
     watchJobs(runtime, this.#tasks);
   }
 
-  /** For tasks: says as long as one runs that it does. */
-  readonly hold: Hold = (id, work) => this.#held.hold(id, work);
+  /** Runs a task and renews the lock of its job meanwhile. */
+  readonly runWithHeartbeat: RunWithHeartbeat = (id, work) => this.#heartbeats.runHeld(id, work);
 
-  /** @param ownConcurrentMax for tasks that should neither hold up the others' nor wait for them */
+  /** @param ownConcurrentMax for tasks that should neither delay the others nor wait for them: they get a runner of their own */
   add(tasks: TaskList, ownConcurrentMax?: number): void {
     for (const name of Object.keys(tasks)) this.#tasks.add(name);
     if (ownConcurrentMax !== undefined) {
       this.#runs.push(this.#run(Promise.resolve(tasks), ownConcurrentMax));
-    } else if (this.#gathered !== undefined) {
-      Object.assign(this.#gathered, tasks);
+    } else if (this.#collected !== undefined) {
+      Object.assign(this.#collected, tasks);
     } else {
-      this.#gathered = { ...tasks };
-      this.#runs.push(this.#run(this.#gather(), concurrentMax));
+      this.#collected = { ...tasks };
+      this.#runs.push(this.#run(this.#collect(), concurrentMax));
     }
   }
 
@@ -58,21 +59,21 @@ export class JobRunner {
     this.#stopped ??= (async () => {
       this.#ending.abort();
       await Promise.all(this.#runs);
-      await this.#held.stop();
+      await this.#heartbeats.stop();
     })();
     return this.#stopped;
   }
 
-  async #gather(): Promise<TaskList> {
-    await pause(gatherMs, this.#ending.signal);
-    const gathered = this.#gathered ?? {};
-    this.#gathered = undefined;
-    return gathered;
+  async #collect(): Promise<TaskList> {
+    await pause(collectMs, this.#ending.signal);
+    const collected = this.#collected ?? {};
+    this.#collected = undefined;
+    return collected;
   }
 
-  /** Until it is stopped: the database may be away for long, and a runner that ended by itself is followed by another. */
-  async #run(gathering: Promise<TaskList>, concurrency: number): Promise<void> {
-    const taskList = await gathering;
+  /** Runs until stopped: the database may be unreachable for long, and a runner that has ended by itself is replaced. */
+  async #run(collecting: Promise<TaskList>, concurrency: number): Promise<void> {
+    const taskList = await collecting;
     const { signal } = this.#ending;
     while (!signal.aborted) {
       try {
@@ -82,23 +83,23 @@ export class JobRunner {
           pollInterval: pollEveryMs,
           noHandleSignals: true,
           taskList,
-          events: deafToMigrations(),
+          events: ignoreMigrationNotices(),
           logger: this.#logger,
         });
         await endOf(runner, signal);
         if (signal.aborted) return;
-        this.#runtime.log.warn("the running of jobs ended by itself, and is begun anew");
+        this.#runtime.log.warn("the job runner ended by itself and is started again");
       } catch (error) {
-        this.#runtime.log.warn({ err: error }, "the jobs could not be begun, will be tried again");
+        this.#runtime.log.warn({ err: error }, "the job runner could not be started, will be tried again");
       }
-      await pause(againMs, signal);
+      await pause(restartDelayMs, signal);
     }
   }
 }
 
-/** Resolves when no job of it runs any more: asked to end by the signal, or by itself. */
+/** Resolves when the runner has ended, by itself or after the signal, and none of its jobs runs any more. */
 async function endOf(runner: Runner, signal: AbortSignal): Promise<void> {
-  // It rejects when it has ended already.
+  // `stop` rejects when the runner has ended already.
   const stop = () => void runner.stop().catch(() => undefined);
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
@@ -110,23 +111,25 @@ async function endOf(runner: Runner, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * graphile-worker ends for good when it is notified of a migration of its schema. Any login of the database may send such
- * a notification, and one would end all jobs of all processes: so it is not heard. Which versions of the program run
- * side by side is settled by our own migrations, and `run` itself refuses a schema that it does not know.
+ * graphile-worker stops for good when it gets a notification that its schema is being migrated. Any login of the database may
+ * send that notification, and a single one would stop the jobs of all processes. Therefore it is ignored. Our own migrations
+ * decide which versions of the program run side by side, and `run` itself rejects a schema that it does not know.
  */
-function deafToMigrations(): WorkerEvents {
+function ignoreMigrationNotices(): WorkerEvents {
   const events: WorkerEvents = new EventEmitter();
-  // Told before graphile-worker looks at the message, in the same turn.
+  // This listener runs before graphile-worker reads the message, in the same turn of the event loop.
   events.on("pool:listen:notification", ({ message }) => {
     if (message.channel === "worker:migrate") message.channel = "";
   });
   return events;
 }
 
+/** The job runner of a process, created at its first use. */
 export const jobRunnerOf = perRuntime((runtime) => new JobRunner(runtime));
 
 function quietLogger(runtime: Runtime): Logger {
-  // Job payloads and messages of the queue are for debugging only; failures are logged by whoever wraps the task.
+  // Messages of the queue may hold payloads, so they are logged for debugging only. Failures are logged where the task is
+  // wrapped.
   const log = levelsOf(runtime.log).child("jobs");
   return new Logger(() => (level, message) => {
     if (level === "error") log.debug(message);

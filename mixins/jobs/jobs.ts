@@ -1,6 +1,6 @@
-// Durable jobs: a change enqueues them in its own transaction, any node that has the task runs them, and a job whose
-// worker died is taken up again. Schedules only enqueue, and the database takes each occurrence once (migrations/0023): so
-// one job runs, however many replicas there are, and however far apart their clocks.
+// Durable jobs: a change enqueues a job in its own transaction, any node that has the task runs it, and the job of a worker that
+// died is run again. A schedule only enqueues. The database accepts each occurrence once (migrations/0023): so one job runs,
+// however many replicas there are and however much their clocks differ.
 import { randomUUID } from "node:crypto";
 import type { Task, TaskList } from "graphile-worker";
 import type { Service, ServiceSchema } from "moleculer";
@@ -11,18 +11,20 @@ import { apart } from "../../services/shared/job-origin.ts";
 import { follow, within } from "../../services/shared/tracing.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import type { Config } from "../../host/settings/settings.ts";
-import { type Hold, jobRunnerOf } from "./job-runner.ts";
+import { type RunWithHeartbeat, jobRunnerOf } from "./job-runner.ts";
 
 export interface JobsOptions<S> {
   /** Tasks by name, `service.task`. They must be idempotent: after a crash a job may run again. */
   tasks: Record<string, (this: S, payload: unknown) => Promise<void>>;
-  /** Cron expressions (UTC) by task; some follow from settings, which may also say never (undefined). */
+  /** Cron expressions (UTC) by task. One that follows from settings may be undefined: then the task is not scheduled. */
   schedules?: Record<string, string | ((config: Config) => string | undefined)>;
-  /** Tasks of which one job runs at a time, over all processes. */
+  /** Tasks of which only one job runs at a time, over all processes. */
   serial?: readonly string[];
-  /** Tasks that are also due some seconds after the service started: what is done at the start itself is done then. */
+  /**
+   * Tasks that also run some seconds after the service has started. The delay leaves the time of the start to the start itself.
+   */
   atStart?: readonly string[];
-  /** So many at a time beside those of the other services, not among them. */
+  /** The number of jobs at a time, in a runner apart from the other services. Absent: the shared runner. */
   concurrentMax?: number;
 }
 
@@ -32,20 +34,23 @@ const afterStartMs = 5_000;
 interface WithJobs extends Service {
   runtime: Runtime;
   ended?: boolean;
-  clocks?: ScheduledTask[];
-  starting?: NodeJS.Timeout;
+  cronTasks?: ScheduledTask[];
+  startTimer?: NodeJS.Timeout;
 }
 
+/**
+ * The mixin for a service with durable jobs: it runs the tasks, enqueues the schedules, and adds an action that lists the jobs.
+ */
 export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSchema> {
-  // Moleculer calls these on the service, which our middleware gave its runtime.
+  // Moleculer calls these functions on the service, to which our middleware has added the runtime.
   const mixin = {
-    actions: listing(options.tasks),
+    actions: listAction(options.tasks),
     started(this: WithJobs): void {
       if (this.ended) return;
       const runner = jobRunnerOf(this.runtime);
-      runner.add(taskList(this, options, runner.hold), options.concurrentMax);
+      runner.add(taskList(this, options, runner.runWithHeartbeat), options.concurrentMax);
       const queueOf = (task: string) => (options.serial?.includes(task) ? task : null);
-      this.clocks = Object.entries(options.schedules ?? {}).flatMap(([task, given]) => {
+      this.cronTasks = Object.entries(options.schedules ?? {}).flatMap(([task, given]) => {
         const cron = typeof given === "string" ? given : given(this.runtime.config);
         if (cron === undefined) return [];
         return schedule(cron, ({ date }) => enqueueDue(this, task, date, queueOf(task)), {
@@ -55,30 +60,30 @@ export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSche
       });
       const { atStart = [] } = options;
       if (atStart.length === 0) return;
-      this.starting = setTimeout(() => {
+      this.startTimer = setTimeout(() => {
         for (const task of atStart) void enqueueAtStart(this, task, queueOf(task));
       }, afterStartMs);
     },
     async stopped(this: WithJobs): Promise<void> {
       this.ended = true;
-      clearTimeout(this.starting);
-      // A start that failed elsewhere stops services that were never started.
-      if (this.clocks === undefined) return;
-      for (const clock of this.clocks) await clock.destroy();
+      clearTimeout(this.startTimer);
+      // After a failed start Moleculer also stops services that were never started.
+      if (this.cronTasks === undefined) return;
+      for (const clock of this.cronTasks) await clock.destroy();
       await jobRunnerOf(this.runtime).stop();
     },
   };
   return mixin as Partial<ServiceSchema>;
 }
 
-/** The service's own jobs, for operators. */
-function listing(tasks: Record<string, unknown>): NonNullable<ServiceSchema["actions"]> {
+/** The action that lists the service's own jobs, for operators. */
+function listAction(tasks: Record<string, unknown>): NonNullable<ServiceSchema["actions"]> {
   const [service = ""] = Object.keys(tasks)[0]?.split(".") ?? [];
   const name = `${service}.list_jobs` as const;
   return implement({ [name]: listJobsContract }, { [name]: (call) => listJobs(call, service) });
 }
 
-function taskList<S>(service: WithJobs, options: JobsOptions<S>, hold: Hold): TaskList {
+function taskList<S>(service: WithJobs, options: JobsOptions<S>, hold: RunWithHeartbeat): TaskList {
   return Object.fromEntries(
     Object.entries(options.tasks).map(([name, task]): [string, Task] => [
       name,
@@ -86,13 +91,13 @@ function taskList<S>(service: WithJobs, options: JobsOptions<S>, hold: Hold): Ta
         const startedAt = performance.now();
         let outcome: "ok" | "failed" = "ok";
         try {
-          // The mixin's user says what `this` is; Moleculer made it that very service.
+          // The type parameter says what `this` is, and Moleculer calls the mixin on that very service.
           const work = (given: unknown) => task.call(service as unknown as S, given);
-          await hold(job.id, () => trailedJob(service.runtime, name, job.attempts, payload, work));
+          await hold(job.id, () => runInTrace(service.runtime, name, job.attempts, payload, work));
         } catch (error) {
           outcome = "failed";
           service.runtime.log.warn({ task: name, err: error }, "job failed, will be tried again");
-          // The queue keeps the message of a failed job: a constant one, as errors may quote what they were given.
+          // The queue stores the message of a failed job. It is constant, because errors may quote their input.
           throw new Error(`${name} failed`, { cause: error });
         } finally {
           service.runtime.metrics?.job(name, outcome, (performance.now() - startedAt) / 1000);
@@ -102,8 +107,8 @@ function taskList<S>(service: WithJobs, options: JobsOptions<S>, hold: Hold): Ta
   );
 }
 
-/** In the trace of whoever set it off; a job of the clock begins one of its own. */
-function trailedJob(
+/** Runs the job in the trace of the request that enqueued it. A scheduled job starts a new trace. */
+function runInTrace(
   { tracing: { tracer } }: Runtime,
   name: string,
   attempt: number,
@@ -122,12 +127,12 @@ function trailedJob(
     : within({ requestId, span }, () => work(given));
 }
 
-/** @param queue jobs of one run one after the other */
+/** @param queue jobs of the same queue run one after the other */
 function enqueueDue(service: WithJobs, task: string, due: Date, queue: string | null): Promise<void> {
   return enqueue(service, task, "select add_due_task($1, $2, $3, $4)", [task, due, attemptsMax, queue]);
 }
 
-/** Processes that start together have it done once, unless it is done before the next of them has started. */
+/** Processes that start together enqueue one job, unless it has finished before the next process starts. */
 function enqueueAtStart(service: WithJobs, task: string, queue: string | null): Promise<void> {
   const text = `select add_task($1, job_key := $2, job_key_mode := 'unsafe_dedupe', max_attempts := $3, queue_name := $4)`;
   return enqueue(service, task, text, [task, `${task}:start`, attemptsMax, queue]);

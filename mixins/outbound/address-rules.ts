@@ -1,6 +1,6 @@
-// Which addresses may be reached from inside: the public internet's, and what an operator allows beside it. The tables
-// follow IANA's registries of special-purpose addresses (RFC 6890 and its successors); whatever is not plainly global is
-// refused, tunnels and translations that carry an IPv4 address in an IPv6 one among them.
+// Which addresses the service may connect to: public ones, and those that an operator allows. The tables follow IANA's registries
+// of special-purpose addresses (RFC 6890 and its successors). An address that is not clearly global is refused, also tunnels and
+// translations that carry an IPv4 address within an IPv6 address.
 import { BlockList, isIPv6 } from "node:net";
 
 const special4 = [
@@ -8,7 +8,7 @@ const special4 = [
   "10.0.0.0/8",
   "100.64.0.0/10",
   "127.0.0.0/8",
-  // Microsoft Azure's wire server: within public space, but only ever the host beneath a virtual machine.
+  // Microsoft Azure's wire server: within the public range, but always the host of the virtual machine.
   "168.63.129.16/32",
   "169.254.0.0/16",
   "172.16.0.0/12",
@@ -26,7 +26,7 @@ const special4 = [
   "240.0.0.0/4",
 ];
 
-/** All that is handed out to hosts; ::/8, mapped IPv4, NAT64, unique local, link-local and multicast lie outside. */
+/** The range that is assigned to hosts. ::/8, mapped IPv4, NAT64, unique local, link-local and multicast lie outside of it. */
 const unicast6 = ["2000::/3"];
 
 const special6 = [
@@ -39,7 +39,7 @@ const special6 = [
   "3fff::/20",
 ];
 
-/** @param subnets addresses or subnets, "10.0.0.0/8" */
+/** @param subnets addresses or subnets in CIDR notation, "10.0.0.0/8" */
 export function blockListOf(subnets: readonly string[]): BlockList {
   const list = new BlockList();
   for (const entry of subnets) {
@@ -51,6 +51,7 @@ export function blockListOf(subnets: readonly string[]): BlockList {
   return list;
 }
 
+/** @param address an IP address without brackets or zone */
 export function isIn(list: BlockList, address: string): boolean {
   return list.check(address, isIPv6(address) ? "ipv6" : "ipv4");
 }

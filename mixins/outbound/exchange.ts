@@ -1,4 +1,4 @@
-// One request to an address that was checked, and as much of its answer as anybody will look at.
+// Sends one request to an address that was checked, and reads a bounded part of its answer.
 import * as http from "node:http";
 import * as https from "node:https";
 import { onAbort } from "./on-abort.ts";
@@ -7,21 +7,21 @@ import type { Exchanged, OutboundFailure, OutboundRequest } from "./exchanged.ts
 import type { Target } from "./target.ts";
 
 export const answerBytesMax = 65_536;
-/** For the few who ask for more. */
+/** For the few callers that ask for more. */
 const answerBytesLimit = 8_388_608;
 const headerBytesMax = 16_384;
 
 interface Exchange {
   target: Target;
-  /** The one that was checked. */
+  /** The checked IP address. */
   address: string;
   request: OutboundRequest;
   connections: Connections;
-  /** Of performance.now(). */
+  /** In the time of performance.now(). */
   endsAt: number;
 }
 
-/** Never rejects. A kept connection that broke before a word of an answer is replaced by a new one, once. */
+/** Never rejects. A kept connection that broke before any byte of an answer is replaced by a new one, once. */
 export async function exchange(of: Exchange): Promise<Exchanged | "unreachable"> {
   const first = await attempt(of);
   const result = first === "stale" ? await attempt(of) : first;
@@ -29,7 +29,7 @@ export async function exchange(of: Exchange): Promise<Exchanged | "unreachable">
 }
 
 type Answer = Extract<Exchanged, { ok: true }>;
-/** unreachable: nobody took the connection; stale: a kept one broke. */
+/** unreachable: the connection was not accepted; stale: a kept connection broke. */
 type Outcome = Exchanged | "unreachable" | "stale";
 
 function attempt(of: Exchange): Promise<Outcome> {
@@ -43,7 +43,7 @@ function attempt(of: Exchange): Promise<Outcome> {
       forget();
       resolve(outcome);
     };
-    // A status that has come counts, whether or not the rest of the answer ever does.
+    // Once a status has arrived it counts, even if the rest of the answer never comes.
     const end = (failure: OutboundFailure) => {
       settle(answer ?? { ok: false, failure });
       sent.destroy();
@@ -85,9 +85,9 @@ function send({ target, address, request, connections }: Exchange): http.ClientR
     },
     agent: connections.agentFor(target),
     maxHeaderSize: headerBytesMax,
-    // An IP address goes without SNI, and the certificate must then be valid for the address.
+    // For an IP address no SNI is sent, and the certificate must then be valid for the address.
     ...(target.tls ? { servername: target.host === address ? "" : target.host } : {}),
-    // Never reached, as the host is an address: a name must not be resolved a second time.
+    // Never called, because the host is an address: a name must not be resolved a second time.
     lookup: () => {
       throw new Error("an address was to be resolved again");
     },
@@ -95,7 +95,7 @@ function send({ target, address, request, connections }: Exchange): http.ClientR
   return target.tls ? https.request(options) : http.request(options);
 }
 
-/** Reads on to the end, so that the connection can be kept, but not past the bound; `answer.body` grows meanwhile. */
+/** Reads to the end, so that the connection can be kept, but not beyond the bound. `answer.body` grows meanwhile. */
 function readBody(response: http.IncomingMessage, answer: Answer, bytesMax: number, done: () => void): void {
   let bytes = 0;
   const decoder = new TextDecoder();

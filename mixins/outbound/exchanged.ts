@@ -1,21 +1,21 @@
-// What is asked outside, and what comes of it.
+// The shapes of an outbound request and of its result.
 
 export interface OutboundRequest {
   url: string;
   method: "GET" | "POST";
   headers?: Readonly<Record<string, string>>;
   body?: string | undefined;
-  /** At most 15 000, for all of it: resolving, connecting, answering. */
+  /** For the whole request: resolving, connecting, answering. At most 15,000. */
   deadlineMs?: number;
-  /** Of the answer, 64 kB unless stated; what is beyond is not read. */
+  /** Bytes of the answer that are read; 64 kB unless set. */
   answerBytesMax?: number;
-  /** Gives up at once; the request may have arrived. */
+  /** Aborts at once. The request may have arrived nevertheless. */
   signal?: AbortSignal | undefined;
 }
 
 /**
- * blocked: the address may not be reached; unresolved: the name has no address, or none was learnt in time; connection:
- * refused, reset or broken off; protocol: the answer was no HTTP or its headers too large.
+ * blocked: this address must not be reached. unresolved: the name has no address, or none was found in time. connection: refused,
+ * reset or broken off. protocol: the answer was not HTTP, or its headers were too large.
  */
 export type OutboundFailure =
   | "invalid_url"
@@ -27,14 +27,14 @@ export type OutboundFailure =
   | "protocol"
   | "aborted";
 
-/** An answer, whatever its status (a redirect or an error is one too), or why there is none. */
+/** An answer with any status (also a redirect or an error), or the reason why there is none. */
 export type Exchanged =
   | {
       ok: true;
       status: number;
-      /** The header as it came. */
+      /** The header as received. */
       retryAfter: string | undefined;
-      /** No more of it than `answerBytesMax`, and what came before the deadline. */
+      /** At most `answerBytesMax` bytes, and only what arrived before the deadline. */
       body: string;
     }
   | { ok: false; failure: OutboundFailure };

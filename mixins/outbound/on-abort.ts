@@ -1,17 +1,18 @@
-// Being told of an abort, by hundreds at once: a signal's own listeners are a list, and each removal walks through it.
+// Abort listeners for hundreds of requests on one signal. A signal keeps its own listeners in a list, and each removal walks
+// through that list. Here a set is used, with one listener on the signal.
 
-const told = new WeakMap<AbortSignal, Set<() => void>>();
+const listenersOf = new WeakMap<AbortSignal, Set<() => void>>();
 
-/** @returns the way to take it back; for a signal that has aborted already nothing is called */
+/** @returns a function that removes the listener. A signal that has already fired calls nothing. */
 export function onAbort(signal: AbortSignal | undefined, listener: () => void): () => void {
   if (signal === undefined) return () => {};
-  let listeners = told.get(signal);
+  let listeners = listenersOf.get(signal);
   if (listeners === undefined) {
     const fresh = new Set<() => void>();
     signal.addEventListener("abort", () => {
       for (const each of fresh) each();
     });
-    told.set(signal, fresh);
+    listenersOf.set(signal, fresh);
     listeners = fresh;
   }
   const own = listeners;

@@ -1,7 +1,6 @@
-// The one way out to addresses that other people chose (webhooks, the messenger's root, anything later). Resolves the
-// name, refuses unless every address of it may be reached, and connects to the address it has looked at: between the
-// check and the connection nothing is resolved again. Follows no redirect, uses no proxy, opens no compressed answer, and
-// is bounded in time, headers and bytes.
+// The only client for addresses that other people chose (webhooks, the messenger's root). It resolves the name, refuses unless
+// every address of it may be reached, and connects to the address that was checked. Between the check and the connection nothing
+// is resolved again. It follows no redirect, uses no proxy, does not decompress answers, and bounds time, headers and bytes.
 import type { BlockList } from "node:net";
 import { blockListOf, isGlobal, isIn } from "./address-rules.ts";
 import { Connections } from "./connections.ts";
@@ -11,11 +10,11 @@ import { Names, nameServerAsker, type Resolve } from "./names.ts";
 import { isAddress, isWebPort, readTarget, type Target } from "./target.ts";
 
 export interface OutboundOptions {
-  /** Addresses or subnets that may be reached although they are not public, by http too and on any port. */
+  /** Addresses or subnets that may be reached although they are not public, also by http and on any port. */
   allowSubnets: readonly string[];
   /** For tests. */
   resolve?: Resolve;
-  namesHeldMs?: number;
+  namesTtlMs?: number;
   ca?: string;
 }
 
@@ -25,32 +24,38 @@ export const deadlineMsMax = 15_000;
 const checkMsMax = 4_000;
 const addressesTriedMax = 3;
 
-/** Whether an address may be reached by anybody, or because an operator says so, or not. */
-type Standing = "public" | "allowed" | "inside";
-const rememberedMax = 1_000;
+/** public: anybody may reach it; allowed: a setting of the operator allows it; inside: must not be reached. */
+type Reachability = "public" | "allowed" | "inside";
+const cachedMax = 1_000;
 
 type Found =
   | { target: Target; addresses: readonly string[] }
   | { failure: OutboundFailure; sentence: string };
 
+/** The client. `send` and `check` never reject; they return the reason of a failure. */
 export class Outbound {
   readonly #allowed: BlockList;
   readonly #names: Names;
   readonly #connections: Connections;
-  /** Both follow from the text alone. */
-  readonly #standings = new Map<string, Standing>();
+  /** Caches; both results depend only on the text. */
+  readonly #reachabilities = new Map<string, Reachability>();
   readonly #targets = new Map<string, ReturnType<typeof readTarget>>();
 
-  constructor({ allowSubnets, resolve = nameServerAsker(), namesHeldMs = 5_000, ca }: OutboundOptions) {
+  constructor({
+    allowSubnets,
+    resolve = nameServerAsker(),
+    namesTtlMs: namesHeldMs = 5_000,
+    ca,
+  }: OutboundOptions) {
     this.#allowed = blockListOf(allowSubnets);
     this.#names = new Names(resolve, namesHeldMs);
     this.#connections = new Connections(ca);
   }
 
   /**
-   * Looks at a URL as `send` would, and connects to nothing.
-   * @returns what is wrong with it, as a sentence without capital and full stop. A name without an address is wrong only
-   * where nothing but an allowed address would do: it is looked at again each time it is used.
+   * Checks a URL as `send` does, without connecting.
+   * @returns what is wrong with it, as a sentence without capital and full stop. A name without an address is accepted where a
+   * public address would be: it is checked again at each use.
    */
   async check(url: string): Promise<{ failure: OutboundFailure; sentence: string } | undefined> {
     const target = readTarget(url);
@@ -74,7 +79,7 @@ export class Outbound {
     return { ...result, durationMs: Math.round(performance.now() - startedAt) };
   }
 
-  /** The next address where nobody takes the connection: one of a name's hosts may be away. */
+  /** Tries the next address when the connection is not accepted: one host of several behind a name may be down. */
   async #exchange(
     target: Target,
     addresses: readonly string[],
@@ -88,7 +93,7 @@ export class Outbound {
     return { ok: false, failure: "connection" };
   }
 
-  /** Ends the connections that are kept. */
+  /** Closes the idle connections. */
   close(): void {
     this.#connections.close();
   }
@@ -97,26 +102,26 @@ export class Outbound {
     const addresses = isAddress(target) ? [target.host] : await this.#resolve(target.host, endsAt);
     if (addresses.length === 0)
       return { failure: "unresolved", sentence: "the address's host name has no address" };
-    // All of them, not only the one that will be used: a name with one foot inside is not a public one.
-    const standings = addresses.map((address) => this.#standingOf(address));
-    if (standings.includes("inside"))
+    // All addresses are checked, not only the one that will be used: a name with one internal address is not public.
+    const reachabilities = addresses.map((address) => this.#reachabilityOf(address));
+    if (reachabilities.includes("inside"))
       return { failure: "blocked", sentence: "the address is not on the public internet" };
-    if (!standings.includes("public")) return { target, addresses };
+    if (!reachabilities.includes("public")) return { target, addresses };
     if (!target.tls) return { failure: "blocked", sentence: "the address has to begin with https://" };
     if (!isWebPort(target.port))
       return { failure: "blocked", sentence: "the address's port has to be 443, or 1024 or higher" };
     return { target, addresses };
   }
 
-  #standingOf(address: string): Standing {
-    return remembered(this.#standings, address, () => {
+  #reachabilityOf(address: string): Reachability {
+    return cached(this.#reachabilities, address, () => {
       if (isIn(this.#allowed, address)) return "allowed";
       return isGlobal(address) ? "public" : "inside";
     });
   }
 
   #targetOf(url: string): ReturnType<typeof readTarget> {
-    return remembered(this.#targets, url, () => readTarget(url));
+    return cached(this.#targets, url, () => readTarget(url));
   }
 
   async #resolve(name: string, endsAt: number): Promise<readonly string[]> {
@@ -129,10 +134,10 @@ export class Outbound {
   }
 }
 
-function remembered<V>(known: Map<string, V>, key: string, make: () => V): V {
+function cached<V>(known: Map<string, V>, key: string, make: () => V): V {
   const found = known.get(key);
   if (found !== undefined) return found;
-  if (known.size >= rememberedMax) known.clear();
+  if (known.size >= cachedMax) known.clear();
   const made = make();
   known.set(key, made);
   return made;

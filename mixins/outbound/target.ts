@@ -1,26 +1,27 @@
-// What an address says by itself, before anything is resolved: a URL of ours is plain, complete and not a trick.
+// Checks a URL by its text alone, before anything is resolved. It must be complete and must hold no user name, fragment or
+// control character.
 import { isIP } from "node:net";
 
 export interface Target {
   tls: boolean;
-  /** A name in ASCII without a dot at its end, or an IP address without brackets. */
+  /** A name in ASCII without a trailing dot, or an IP address without brackets. */
   host: string;
   port: number;
   /** With the query. */
   path: string;
-  /** What the Host header says. */
+  /** The value of the Host header. */
   authority: string;
 }
 
 const urlLengthMax = 2048;
 const unsafe = /[\s\p{C}\\]/u;
 
-/** @returns the target, or why there is none as a sentence without a capital and full stop */
+/** @returns the target, or the fault as a sentence without a capital and full stop */
 export function readTarget(text: string): Target | { fault: string } {
   if (text.length > urlLengthMax) return { fault: `the address has more than ${urlLengthMax} characters` };
   if (unsafe.test(text)) return { fault: "the address holds spaces, control characters or backslashes" };
   const url = URL.parse(text);
-  if (url === null) return { fault: "the address is no URL" };
+  if (url === null) return { fault: "the address is not a URL" };
   if (url.protocol !== "https:" && url.protocol !== "http:") return { fault: "the address is not of https" };
   if (url.username !== "" || url.password !== "" || /^[a-z]+:\/*[^/?#]*@/i.test(text))
     return { fault: "the address holds a user name or a password" };
@@ -32,11 +33,12 @@ export function readTarget(text: string): Target | { fault: string } {
   return { tls, host, port, path: `${url.pathname}${url.search}`, authority: url.host };
 }
 
-/** Below 1024 lie other protocols' ports: nothing of ours has business there. */
+/** Ports below 1024 belong to other protocols. */
 export function isWebPort(port: number): boolean {
   return port === 443 || port >= 1024;
 }
 
+/** Whether the host is an IP address and not a name. */
 export function isAddress({ host }: Pick<Target, "host">): boolean {
   return isIP(host) !== 0;
 }

@@ -1,5 +1,5 @@
-// The store as a folder. An object is written beside the others under a name of its own, brought to the disk, and only
-// then renamed to its place, which is one step in the file system: so it is there whole or not at all, also after a crash.
+// The store as a folder. An object is first written to a temporary name and synced to the disk, and then renamed, which is one
+// step in the file system. So it exists completely or not at all, also after a crash.
 import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, link, open, readdir, rename, rm, stat } from "node:fs/promises";
@@ -10,21 +10,22 @@ import { errorCode } from "../../services/shared/start-error.ts";
 import { makeFolder } from "../../services/shared/make-folder.ts";
 import { assertKey, type Removal, StoreError, type Store, type StoredObject } from "./store.ts";
 
-/** Keys never begin with a dot, so it is no object's folder. */
+/** Keys never begin with a dot, so this folder cannot hold an object. */
 const unfinished = ".unfinished";
 const folderMode = 0o700;
 const fileMode = 0o600;
 const probeMsMax = 2_000;
-/** What may wait to be written: more than one chunk, so that several go in one call. */
+/** Bytes that may wait to be written: more than one chunk, so that several are written in one call. */
 const writeBytes = 1024 * 1024;
 
-/** Where backups are without an object store. */
+/** The folder for backups when no object store is set. */
 export const backupsFolder = (dataDir: string) => join(dataDir, "backups");
 
+/** A store in a local folder, with the mode 0700 for folders and 0600 for files. */
 export class FolderStore implements Store {
   readonly #root: string;
 
-  /** @param root absolute; made when it is first written to */
+  /** @param root absolute path; created at the first write */
   constructor(root: string) {
     this.#root = root;
   }
@@ -39,7 +40,7 @@ export class FolderStore implements Store {
       return { bytes: written.bytes };
     } catch (error) {
       body.destroy();
-      // Not the error that Node.js makes of an abort.
+      // The signal's own reason, and not the error that Node.js makes of an abort.
       signal.throwIfAborted();
       throw asStoreError(error);
     }
@@ -51,7 +52,7 @@ export class FolderStore implements Store {
       const { path } = await this.#write(Readable.from([bytes]), signal);
       try {
         await makeFolder(dirname(place), folderMode);
-        // Unlike a rename it fails where something is.
+        // Unlike a rename, a link fails if the name exists.
         await link(path, place);
       } finally {
         await rm(path, { force: true });
@@ -125,7 +126,7 @@ export class FolderStore implements Store {
     for (const { name } of await entriesOf(folder)) {
       const path = join(folder, name);
       const found = await stat(path).catch(() => undefined);
-      // A put that is under way writes; only one that stands still is a leftover.
+      // A put in progress keeps writing. Only a file that has not changed is a leftover.
       if (found !== undefined && Date.now() - found.mtimeMs > ageMs) paths.push(path);
     }
     return paths;
@@ -143,7 +144,7 @@ export class FolderStore implements Store {
     }
   }
 
-  /** A new name is kept by its folders. */
+  /** A new name is durable only after its folders are synced. */
   async #syncFolders(place: string): Promise<void> {
     for (let folder = dirname(place); folder.length >= this.#root.length; folder = dirname(folder))
       await syncFolder(folder);
@@ -154,14 +155,14 @@ export class FolderStore implements Store {
     return join(this.#root, key);
   }
 
-  /** @returns a file that is on the disk, under a name that nobody looks up */
+  /** @returns a file that is synced to the disk, under a temporary name */
   async #write(body: Readable, signal: AbortSignal): Promise<{ path: string; bytes: number }> {
     const path = join(this.#root, unfinished, randomUUID());
     await makeFolder(dirname(path), folderMode);
     let file: FileHandle | undefined;
     try {
       file = await open(path, "wx", fileMode);
-      // `flush`: the bytes are on the disk before the stream has finished.
+      // `flush`: the bytes are synced to the disk before the stream finishes.
       const sink = file.createWriteStream({ flush: true, highWaterMark: writeBytes });
       await pipeline(body, sink, { signal });
       return { path, bytes: sink.bytesWritten };
@@ -210,7 +211,7 @@ const faults: Readonly<Record<string, readonly ["not_found" | "full" | "refused"
     ESTALE: ["unavailable", "The disk of the folder is away."],
   };
 
-/** What is no error of the file system stays as it is: the body's own, or an abort's reason. */
+/** Errors that do not come from the file system are returned unchanged: the body's own, or the reason of an abort. */
 function asStoreError(error: unknown): unknown {
   const known = faults[errorCode(error)];
   return known === undefined || error instanceof StoreError

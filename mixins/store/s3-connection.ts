@@ -1,5 +1,5 @@
-// One S3 store: where it is, and how it is asked. Every request has its bounds and is tried three times at most; what the
-// minio client does of itself (its retries, which write to the console, and its uploads) is not used.
+// The connection to an S3 store. Every request is bounded and is tried at most three times. The retries of the minio client
+// (which write to the console) and its uploads are not used.
 import * as http from "node:http";
 import * as https from "node:https";
 import { Client } from "minio";
@@ -15,11 +15,11 @@ export interface S3Options {
   region: string;
   accessKey: string;
   secretKey: string;
-  /** Whether the bucket stands in the path, or in the host's name. */
+  /** Whether the bucket is part of the path, or of the host name. */
   pathStyle: boolean;
-  /** PEM of the authorities that are trusted, in place of the usual ones. */
+  /** PEM of the authorities that are trusted instead of the usual ones. */
   authority?: string | undefined;
-  /** Before all keys, without a slash at its end. */
+  /** Put before all keys; without a trailing slash. */
   prefix?: string | undefined;
   retention?: { days: number; mode: RetentionMode } | undefined;
   bounds?: Partial<StoreBounds>;
@@ -31,9 +31,9 @@ export interface StoreBounds {
   connectMsMax: number;
   idleMsMax: number;
   answerMsMax: number;
-  /** A part of a large archive on a slow line. */
+  /** For one part of a large archive on a slow line. */
   partMsMax: number;
-  /** Putting the parts together: some stores copy them all before they answer. */
+  /** For completing an upload: some stores copy all parts before they answer. */
   finishMsMax: number;
   triesMax: number;
   retryDelayMs: number;
@@ -51,13 +51,14 @@ const usualBounds: StoreBounds = {
 
 type Asking = Partial<Omit<RequestBounds, "connectMsMax">>;
 
-/** The parts of an upload are not declared for others. */
+/** `listParts` is protected in the client's types. */
 export class S3Client extends Client {
   partsOf(bucket: string, name: string, uploadId: string) {
     return this.listParts(bucket, name, uploadId);
   }
 }
 
+/** Sends requests with credentials, timeouts and retries, over one pool of connections. */
 export class S3Connection {
   readonly bucket: string;
   readonly bounds: StoreBounds;
@@ -77,7 +78,7 @@ export class S3Connection {
     this.#agent = this.#secure ? new https.Agent({ ...kept, ...trusted }) : new http.Agent(kept);
   }
 
-  /** Whether bodies carry their SHA-256, as nothing else protects them on the way. */
+  /** Whether requests carry the SHA-256 of the body: without TLS nothing else protects it on the way. */
   get hashesBodies(): boolean {
     return !this.#secure;
   }
@@ -86,7 +87,7 @@ export class S3Connection {
     return this.#options.prefix === undefined ? key : `${this.#options.prefix}/${key}`;
   }
 
-  /** @returns undefined for what is not below the prefix */
+  /** @returns undefined for a name outside of the prefix */
   keyOf(name: string): string | undefined {
     const beginning = this.nameOf("");
     return name.startsWith(beginning) ? name.slice(beginning.length) : undefined;
@@ -94,7 +95,7 @@ export class S3Connection {
 
   /**
    * @param work one request that may be repeated
-   * @throws StoreError; the signal's reason as it is
+   * @throws StoreError; the signal's reason unchanged
    */
   async ask<T>(work: (client: S3Client) => Promise<T>, asking: Asking = {}): Promise<T> {
     const { signal } = asking;
@@ -111,17 +112,17 @@ export class S3Connection {
         return await work(this.#clientOver(transport));
       } catch (error) {
         signal?.throwIfAborted();
-        const told = asS3Error(error, transport.status);
-        const passing = told instanceof S3Error ? told.passing : told.fault === "unavailable";
-        if (!passing || attempt >= this.bounds.triesMax) throw told;
-        // Up to twice as long, so that many writers do not come back at once.
+        const failure = asS3Error(error, transport.status);
+        const passing = failure instanceof S3Error ? failure.passing : failure.fault === "unavailable";
+        if (!passing || attempt >= this.bounds.triesMax) throw failure;
+        // A random factor from 1 to 2, so that many writers do not retry at the same moment.
         const ms = this.bounds.retryDelayMs * 4 ** (attempt - 1) * (1 + Math.random());
         await pause(ms, signal ?? new AbortController().signal);
       }
     }
   }
 
-  /** `ask`, for requests that write: a bucket that is missing is made first. */
+  /** As `ask`, for requests that write: a missing bucket is created first. */
   async askToWrite<T>(work: (client: S3Client) => Promise<T>, asking: Asking = {}): Promise<T> {
     try {
       return await this.ask(work, asking);
@@ -132,7 +133,7 @@ export class S3Connection {
     return this.ask(work, asking);
   }
 
-  /** Closes the connections that nobody uses just now. */
+  /** Closes the idle connections. */
   close(): void {
     this.#agent.destroy();
   }

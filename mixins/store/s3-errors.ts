@@ -1,43 +1,44 @@
-// What an S3 store, or the way to it, answered, in the port's words. The store's own answer is left out: it repeats the
-// access key, the signed text and the object's name.
+// Translates errors of an S3 store, or of the connection to it, into StoreErrors. The store's own message is left out: it repeats
+// the access key, the signed text and the object's name.
 import { errorCode } from "../../services/shared/start-error.ts";
 import { StoreError, type StoreFault } from "./store.ts";
 
+/** A StoreError with the store's code. */
 export class S3Error extends StoreError {
-  /** S3's or Node's code, or an empty text. */
+  /** The code of S3 or of Node, or an empty string. */
   readonly code: string;
-  /** Whether the same request may go well in a moment. */
+  /** Whether the same request may succeed a moment later. */
   readonly passing: boolean;
 
-  constructor([fault, sentence]: Told, code: string, passing: boolean, options: ErrorOptions) {
+  constructor([fault, sentence]: Failure, code: string, passing: boolean, options: ErrorOptions) {
     super(fault, sentence, options);
     this.code = code;
     this.passing = passing;
   }
 }
 
-type Told = readonly [StoreFault, string];
+type Failure = readonly [StoreFault, string];
 
-const noBucket: Told = ["not_found", "The bucket does not exist."];
-const noObject: Told = ["not_found", "There is no such object."];
-const noKeys: Told = ["refused", "The store does not accept S3_ACCESS_KEY and S3_SECRET_KEY."];
-const noRight: Told = [
+const noBucket: Failure = ["not_found", "The bucket does not exist."];
+const noObject: Failure = ["not_found", "There is no such object."];
+const noKeys: Failure = ["refused", "The store does not accept S3_ACCESS_KEY and S3_SECRET_KEY."];
+const noRight: Failure = [
   "refused",
   "The store does not allow this to these credentials, or the object is locked.",
 ];
-const wrongRegion: Told = ["refused", "The bucket is in another region: see S3_REGION and S3_ENDPOINT."];
-const noLock: Told = ["refused", "S3_RETENTION_DAYS needs a bucket that was made with object lock."];
-const full: Told = ["full", "The store has no room left, or a quota is used up."];
-const distrusted: Told = ["unavailable", "The store's TLS certificate is not trusted: see S3_CA_FILE."];
-const noTls: Told = ["unavailable", "The store does not speak TLS: see S3_ENDPOINT."];
-const away: Told = ["unavailable", "The store cannot be reached."];
-const ended: Told = ["unavailable", "The connection to the store broke."];
+const wrongRegion: Failure = ["refused", "The bucket is in another region: see S3_REGION and S3_ENDPOINT."];
+const noLock: Failure = ["refused", "S3_RETENTION_DAYS needs a bucket that was made with object lock."];
+const full: Failure = ["full", "The store has no room left, or a quota is used up."];
+const distrusted: Failure = ["unavailable", "The store's TLS certificate is not trusted: see S3_CA_FILE."];
+const noTls: Failure = ["unavailable", "The store does not speak TLS: see S3_ENDPOINT."];
+const away: Failure = ["unavailable", "The store cannot be reached."];
+const ended: Failure = ["unavailable", "The connection to the store broke."];
 
-const busy: Told = ["unavailable", "The store is busy."];
+const busy: Failure = ["unavailable", "The store is busy."];
 const lasting = new Set([noTls, distrusted]);
 
-/** S3's codes, and Node's of the way there. */
-const known: Readonly<Record<string, Told>> = {
+/** By the codes of S3, and of Node for connection errors. */
+const known: Readonly<Record<string, Failure>> = {
   NoSuchKey: noObject,
   NoSuchVersion: noObject,
   NoSuchUpload: noObject,
@@ -72,7 +73,7 @@ const known: Readonly<Record<string, Told>> = {
   XMinioStorageFull: full,
   XMinioAdminBucketQuotaExceeded: full,
   EntityTooLarge: full,
-  // Others write the same object at this moment.
+  // Somebody else is writing the same object at this moment.
   ConditionalRequestConflict: busy,
   SlowDown: busy,
   OperationAborted: busy,
@@ -100,23 +101,23 @@ const known: Readonly<Record<string, Told>> = {
 };
 
 /**
- * @param status of the last answer, where there was one: some answers carry no code
- * @throws what is no failure of the store but a fault of this program, as it is
+ * @param status of the last answer, if there was one: some answers carry no code
+ * @throws errors that are a bug of this program and not a failure of the store, unchanged
  */
 export function asS3Error(error: unknown, status: number | undefined): StoreError {
   if (error instanceof StoreError) return error;
   const code = codeOf(error);
   if (code === "" && status === undefined) throw error;
-  const told = known[code] ?? byStatus(status, code);
+  const failure = known[code] ?? byStatus(status, code);
   const name = error instanceof Error ? error.name : typeof error;
   const again = status === undefined || status < 300 || status >= 500 || status === 408 || status === 429;
-  const passing = told === busy || (told[0] === "unavailable" && again && !lasting.has(told));
-  return new S3Error(told, code, passing, {
+  const passing = failure === busy || (failure[0] === "unavailable" && again && !lasting.has(failure));
+  return new S3Error(failure, code, passing, {
     cause: new Error(`S3 answered ${[code || name, status].join(" ")}`),
   });
 }
 
-/** The client throws errors of its own, of Node, and, where an error came with 200, the parsed answer. */
+/** The client throws its own errors, those of Node and, when an error came with status 200, the parsed answer. */
 function codeOf(error: unknown): string {
   const ofNode = errorCode(error);
   if (ofNode !== "" || typeof error !== "object" || error === null) return ofNode;
@@ -124,10 +125,10 @@ function codeOf(error: unknown): string {
   return typeof parsed === "string" ? parsed : "";
 }
 
-/** @param code one that is not known here, or none */
-function byStatus(status: number | undefined, code: string): Told {
+/** @param code an unknown code, or an empty string */
+function byStatus(status: number | undefined, code: string): Failure {
   if (status === 401 || status === 403) return noRight;
-  // With a code of its own it may be the user that was not found.
+  // With a code of its own the status may mean that the user was not found.
   if (status === 404 && code === "") return noObject;
   if (status === 413 || status === 507) return full;
   if (status === 301 || status === 307) return wrongRegion;

@@ -1,11 +1,12 @@
-// Uploads that nobody goes on with: of writers that died, or whose abort did not arrive. Their parts are on no list of
-// objects, and cost room until somebody ends them.
+// Abandoned uploads: of writers that died, or whose abort did not arrive. Their parts are on no list of objects, and use space
+// until somebody aborts them.
 import type { S3Connection } from "./s3-connection.ts";
 import { abortUpload, unlessAbsent } from "./s3-objects.ts";
 
-/** Of a thousand uploads each; what is left then is found by the next round. */
+/** Pages of a thousand uploads each. The next run finds the rest. */
 const pagesMax = 100;
 
+/** Aborts abandoned uploads. @param ageMs how long an upload must not have advanced @returns how many were aborted */
 export function abortLeftovers(connection: S3Connection, ageMs: number): Promise<number> {
   return eachLeftover(
     connection,
@@ -15,8 +16,8 @@ export function abortLeftovers(connection: S3Connection, ageMs: number): Promise
 }
 
 /**
- * @param ageMs a large upload may take longer than this: its newest part says whether somebody still writes
- * @param take one that stands still; @returns whether it counts
+ * @param ageMs a large upload may take longer than this: the age of its newest part says whether somebody still writes
+ * @param take handles one abandoned upload; @returns whether it counts
  */
 export async function eachLeftover(
   connection: S3Connection,
@@ -28,7 +29,7 @@ export async function eachLeftover(
   let marker = "";
   for (let page = 0; page < pagesMax; page++) {
     const beginning = connection.nameOf("");
-    // There may be no bucket yet, and uploads end at any moment.
+    // There may be no bucket yet, and an upload may end at any moment.
     const found = await unlessAbsent(
       connection.ask((client) => client.listIncompleteUploadsQuery(bucket, beginning, marker, "", "")),
     );

@@ -1,4 +1,4 @@
-// Single requests about one object or one upload, each repeated and bounded by the connection.
+// Single requests about one object or one upload. The connection repeats and bounds each of them.
 import type { IncomingHttpHeaders } from "node:http";
 import { finished } from "node:stream/promises";
 import type { S3Connection, S3Options } from "./s3-connection.ts";
@@ -9,7 +9,7 @@ type Headers = Readonly<Record<string, string>>;
 
 const dayMs = 86_400_000;
 
-/** @throws StoreError `not_found`, also for what lies beneath a delete marker */
+/** @throws StoreError `not_found`, also for an object hidden by a delete marker */
 export async function headersOf(connection: S3Connection, name: string): Promise<IncomingHttpHeaders> {
   const { headers } = await connection.ask((client) =>
     client.makeRequestAsyncOmit({ method: "HEAD", bucketName: connection.bucket, objectName: name }),
@@ -17,7 +17,7 @@ export async function headersOf(connection: S3Connection, name: string): Promise
   return headers;
 }
 
-/** @returns whether the store keeps the bytes as an older version, beneath a delete marker */
+/** @returns whether the store keeps the bytes as an older version, hidden by a delete marker */
 export async function deleteObject(connection: S3Connection, name: string): Promise<boolean> {
   const { headers } = await connection.ask((client) =>
     client.makeRequestAsyncOmit(
@@ -29,6 +29,7 @@ export async function deleteObject(connection: S3Connection, name: string): Prom
   return headers["x-amz-delete-marker"] === "true";
 }
 
+/** Starts a multipart upload, and creates the bucket if it is missing. @returns the upload id */
 export function beginUpload(
   connection: S3Connection,
   name: string,
@@ -68,6 +69,7 @@ export async function putPart(
   return (answer.headers.etag ?? "").replaceAll('"', "");
 }
 
+/** Ends a multipart upload and deletes its parts. @throws StoreError `not_found` when it has ended already */
 export function abortUpload(
   connection: S3Connection,
   name: string,
@@ -79,10 +81,10 @@ export function abortUpload(
   });
 }
 
-/** The client puts ids of uploads into some of its queries as they are. */
+/** The client puts upload ids into some of its queries without escaping them. */
 const escaped = encodeURIComponent;
 
-/** What is not there is no error to who only asks, or wants it gone. */
+/** For callers to which a missing object is not an error. @returns undefined when it is missing */
 export async function unlessAbsent<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked;
@@ -92,7 +94,10 @@ export async function unlessAbsent<T>(asked: Promise<T>): Promise<T | undefined>
   }
 }
 
-/** With these nobody deletes the object's bytes before the day, whatever their rights (compliance) or almost (governance). */
+/**
+ * With these headers nobody can delete the object's bytes before the date: in compliance mode without exception, in governance
+ * mode almost.
+ */
 export function retentionHeaders(retention: S3Options["retention"]): Record<string, string> {
   if (retention === undefined) return {};
   return {

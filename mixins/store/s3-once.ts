@@ -1,4 +1,4 @@
-// An object that is written only where there is none: by a condition that the store itself checks.
+// Writes an object only if there is none: by a condition that the store itself checks.
 import { randomUUID } from "node:crypto";
 import type { S3Connection } from "./s3-connection.ts";
 import { S3Error } from "./s3-errors.ts";
@@ -6,7 +6,7 @@ import { headersOf, putPart, retentionHeaders, unlessAbsent } from "./s3-objects
 import { Part } from "./s3-part.ts";
 import { putHeader } from "./s3-upload.ts";
 
-/** @returns false when there is an object already @throws as `Store.put` */
+/** @returns false when the object exists already @throws as `Store.put` */
 export async function putOnce(
   connection: S3Connection,
   name: string,
@@ -16,7 +16,8 @@ export async function putOnce(
   const put = randomUUID();
   const write = async (condition: Record<string, string>) => {
     const part = new Part(1, connection.hashesBodies, undefined);
-    if (part.take(bytes) < bytes.length) throw new Error("what is written once is small");
+    if (part.take(bytes) < bytes.length)
+      throw new Error("an object that is written once must fit into one part");
     const headers = { [putHeader]: put, ...retentionHeaders(connection.retention), ...condition };
     await putPart(connection, name, part, undefined, headers, signal);
   };
@@ -26,7 +27,7 @@ export async function putOnce(
     return true;
   } catch (error) {
     if (!(error instanceof S3Error)) throw error;
-    // The answer of a try of ours may have been lost: then it is there, and is ours.
+    // The answer to an earlier attempt of ours may have been lost: then the object exists and is ours.
     if (error.code === "PreconditionFailed") return (await thereAs()) === put;
     if (error.code !== "NotImplemented") throw error;
   }

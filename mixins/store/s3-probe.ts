@@ -1,5 +1,5 @@
-// Whether the store takes and gives bytes just now, for health. A part of an upload is written and the upload then aborted:
-// where objects are locked, or kept as versions, nothing of it stays.
+// Checks for health whether the store accepts and returns bytes now. One part of an upload is written, and the upload is aborted.
+// So nothing remains where objects are locked or kept as versions.
 import { randomUUID } from "node:crypto";
 import type { S3Connection } from "./s3-connection.ts";
 import { abortUpload, beginUpload, putPart, retentionHeaders, unlessAbsent } from "./s3-objects.ts";
@@ -14,7 +14,7 @@ export async function probe(connection: S3Connection): Promise<void> {
   const name = connection.nameOf(`probe/${randomUUID()}`);
   try {
     await write(connection, name, signal);
-    // Reading may be forbidden on its own. What is not there answers "not found", and "denied" to who may not read.
+    // Reading may be forbidden separately. A missing object is "not found", or "denied" to a caller that may not read.
     const request = { method: "GET", bucketName: connection.bucket, objectName: name };
     await unlessAbsent(connection.ask((client) => client.makeRequestAsyncOmit(request), { signal }));
   } catch (error) {
@@ -24,7 +24,7 @@ export async function probe(connection: S3Connection): Promise<void> {
 }
 
 async function write(connection: S3Connection, name: string, signal: AbortSignal): Promise<void> {
-  // With the retention that objects get, so that a bucket without object lock is found at once.
+  // With the retention of real objects, so that a bucket without object lock is detected at once.
   const headers = retentionHeaders(connection.retention);
   const uploadId = await beginUpload(connection, name, headers, signal);
   try {

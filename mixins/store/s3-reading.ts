@@ -1,14 +1,14 @@
-// The bytes of an object on their way from S3 to whoever reads them, at their pace.
+// Streams the bytes of an S3 object to a reader, at the reader's pace.
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { asS3Error } from "./s3-errors.ts";
 import { StoreError } from "./store.ts";
 
-/** @param idleMsMax how long the store may take for the next bytes; the reader may take as long as it likes */
+/** @param idleMsMax how long the store may take for the next bytes; the reader's time is not limited */
 export function readAnswer(answer: IncomingMessage, signal: AbortSignal, idleMsMax: number): Readable {
   const expected = Number(answer.headers["content-length"] ?? Number.NaN);
   const reading = Readable.from(chunksOf(answer, expected, signal, idleMsMax), { objectMode: false });
-  // A generator that waits for bytes does not hear that its reader is gone.
+  // A generator that waits for bytes does not notice that its reader is gone.
   reading.once("close", () => answer.destroy());
   return reading;
 }

@@ -1,6 +1,6 @@
-// The store as a bucket of an S3 server. An object becomes visible by one request, whole or not at all. Where the bucket
-// keeps versions a removal hides the object, and its bytes stay as an older version until the bucket's own rules end it:
-// the service needs no right to delete versions, so who steals its credentials destroys nothing.
+// The store as a bucket of an S3 server. An object becomes visible by one request, completely or not at all. If the bucket keeps
+// versions, a removal hides the object, and its bytes stay as an older version until the bucket's own rules delete them. The
+// service needs no right to delete versions, so a thief of its credentials cannot destroy anything.
 import type { Readable } from "node:stream";
 import { abortLeftovers, eachLeftover } from "./s3-leftovers.ts";
 import { S3Connection, type S3Options } from "./s3-connection.ts";
@@ -12,9 +12,10 @@ import { uploadStream } from "./s3-upload.ts";
 import { assertKey, isKey, type Removal, type Store, StoreError, type StoredObject } from "./store.ts";
 
 const pageMax = 1_000;
-/** Ten million objects: beyond that the store repeats itself. */
+/** Ten million objects: with more pages the store must be repeating itself. */
 const pagesMax = 10_000;
 
+/** A store in one bucket. The bucket is created at the first write if the credentials allow it. */
 export class S3Store implements Store {
   readonly #connection: S3Connection;
 
@@ -62,7 +63,7 @@ export class S3Store implements Store {
       for (const each of found?.objects ?? []) {
         if (each.name === undefined || each.lastModified === undefined) continue;
         const key = this.#connection.keyOf(each.name);
-        // Others may keep things in the bucket too.
+        // Other programs may keep objects in the bucket too.
         if (key !== undefined && isKey(key)) yield { key, bytes: each.size, modifiedAt: each.lastModified };
       }
       if (found?.isTruncated !== true) return;
@@ -75,7 +76,7 @@ export class S3Store implements Store {
   async remove(key: string): Promise<Removal> {
     const name = this.#nameOf(key);
     const headers = await unlessAbsent(headersOf(this.#connection, name));
-    // Where versions are kept, another removal would only add another delete marker.
+    // In a bucket with versions another removal would only add another delete marker.
     if (headers === undefined) return { bytesStay: false, lockedUntil: undefined };
     const bytesStay = (await unlessAbsent(deleteObject(this.#connection, name))) ?? false;
     const until = headers["x-amz-object-lock-retain-until-date"];
@@ -97,7 +98,7 @@ export class S3Store implements Store {
     return probe(this.#connection);
   }
 
-  /** Ends its idle connections; it may be used again. */
+  /** Closes the idle connections; the store may still be used. */
   close(): void {
     this.#connection.close();
   }

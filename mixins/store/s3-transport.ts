@@ -1,5 +1,6 @@
-// How requests of the minio client travel: it sets no limit of its own and knows no abort, so both are here. A store that
-// is away, hangs, sends a byte an hour, or answers without end is an error, never a promise that stays open.
+// The transport for requests of the minio client. The client has no timeouts and no abort of its own, so both are added here. A
+// store that is unreachable, hangs, sends one byte an hour, or answers without end causes an error, and never a promise that
+// stays pending.
 import * as http from "node:http";
 import * as https from "node:https";
 import { pipeline, Transform } from "node:stream";
@@ -7,31 +8,32 @@ import type { ClientOptions } from "minio";
 import { StoreError } from "./store.ts";
 
 export interface RequestBounds {
-  /** Ends the request, and the answer that is being read. */
+  /** Aborts the request, and the answer that is being read. */
   signal: AbortSignal | undefined;
-  /** To the connection, TLS included. */
+  /** Until the connection is open, TLS included. */
   connectMsMax: number;
-  /** Without a byte in either direction. */
+  /** Longest time without a byte in either direction. */
   idleMsMax: number;
-  /** The whole request with its answer; of an answer that is streamed, until it begins. */
+  /** For the whole request with its answer; for a streamed answer only until it begins. */
   answerMsMax: number;
-  /** The answer is read by somebody else, at their pace: they bound it from its beginning on. */
+  /** The caller reads the answer at its own pace, and bounds it from its beginning on. */
   streamed: boolean;
 }
 
 type Transport = NonNullable<ClientOptions["transport"]>;
 
 export interface BoundedTransport extends Transport {
-  /** Of the last answer: the client does not tell it in its errors. */
+  /** The status of the last answer: the client does not include it in its errors. */
   status: number | undefined;
 }
 
-/** A list of a thousand of our keys is some 500 kB. */
+/** A list of a thousand of our keys has about 500 kB. */
 const answerBytesMax = 4_194_304;
 
-/** Answers that the client throws away unread, as it would rather repeat the request: their connection would never be free. */
+/** With these statuses the client discards the answer unread and would repeat the request: the connection would never be free. */
 const leftUnread = new Set<number | undefined>([408, 429, 499, 500, 502, 503, 504, 520]);
 
+/** @param secure whether to use TLS @returns a transport for exactly one request */
 export function boundedTransport(secure: boolean, bounds: RequestBounds): BoundedTransport {
   const { request: begin } = secure ? https : http;
   const transport = {
@@ -63,7 +65,7 @@ export function boundedTransport(secure: boolean, bounds: RequestBounds): Bounde
   return transport as BoundedTransport;
 }
 
-/** What the client reads into memory, with the only two facts beside that it looks at. */
+/** The body that the client reads into memory, bounded, with the two other properties that the client uses. */
 function bounded(answer: http.IncomingMessage) {
   let bytes = 0;
   const body = new Transform({
@@ -73,7 +75,7 @@ function bounded(answer: http.IncomingMessage) {
       else done(new StoreError("unavailable", "The store's answer is too long."));
     },
   });
-  // Errors reach whoever reads the body; nobody may.
+  // An error reaches the reader of the body; there may be none.
   pipeline(answer, body, () => {});
   body.on("error", () => {});
   return Object.assign(body, { statusCode: answer.statusCode, headers: answer.headers });
@@ -87,7 +89,7 @@ function connectionClock(
 ): NodeJS.Timeout {
   const clock = setTimeout(late, connectMsMax);
   request.once("socket", (socket) => {
-    // A connection that is used again is there already.
+    // A reused connection is open already.
     if (request.reusedSocket) clearTimeout(clock);
     else socket.once(secure ? "secureConnect" : "connect", () => clearTimeout(clock));
   });

@@ -1,7 +1,7 @@
-// Writing a stream of unknown length to S3. What fits into one part is one PUT (an upload without a part is refused by
-// stores, so also what is empty); anything larger is a multipart upload, which becomes the object only at its end. The
-// minio client's own upload is not used: of an unknown length it makes parts of 560 MB, goes on with an unfinished upload
-// of another writer of the same key, and leaves its parts behind when it fails.
+// Writes a stream of unknown length to S3. Content that fits into one part is one PUT, also empty content (stores reject an
+// upload without a part). Anything larger is a multipart upload, which becomes an object only when it is completed. The minio
+// client's own upload is not used: for an unknown length it makes parts of 560 MB, continues an unfinished upload of another
+// writer of the same key, and leaves its parts behind when it fails.
 import { randomUUID } from "node:crypto";
 import type { Readable } from "node:stream";
 import { onAbort } from "../outbound/on-abort.ts";
@@ -9,10 +9,10 @@ import type { S3Connection } from "./s3-connection.ts";
 import { abortUpload, beginUpload, headersOf, putPart, retentionHeaders } from "./s3-objects.ts";
 import { Part } from "./s3-part.ts";
 
-/** Names one put, so that it is known again when its last answer was lost. */
+/** A header that names one put: if the last answer is lost, it shows that the object was written by this put. */
 export const putHeader = "x-amz-meta-put";
 
-/** What is being written: nothing yet, one multipart upload with at most one part on its way, or its end. */
+/** The state of one write: nothing sent yet, or a multipart upload with at most one part in flight. */
 class Sender {
   readonly #connection: S3Connection;
   readonly #name: string;
@@ -25,7 +25,7 @@ class Sender {
   #sending: Promise<Buffer | undefined> = Promise.resolve(undefined);
   #bytes = 0;
 
-  /** @param onFailure told at once when a part on its way fails, as the body may be slow to bring the next one */
+  /** @param onFailure called as soon as a part fails, because the body may be slow to produce the next one */
   constructor(
     connection: S3Connection,
     name: string,
@@ -42,7 +42,7 @@ class Sender {
     return new Part(1, this.#connection.hashesBodies, undefined);
   }
 
-  /** Waits for the part before, starts to send this one, and gives room for the next. */
+  /** Waits for the previous part, starts to send this one, and returns an empty one for the next bytes. */
   async send(part: Part): Promise<Part> {
     const spare = await this.#sending;
     this.#uploadId ??= await beginUpload(this.#connection, this.#name, this.#objectHeaders(), this.#signal);
@@ -51,7 +51,7 @@ class Sender {
     return new Part(part.number + 1, this.#connection.hashesBodies, spare);
   }
 
-  /** @param last what came after the last full part @returns the bytes of the object, which is there now */
+  /** @param last the bytes after the last full part; may be empty @returns the size of the object, which now exists */
   async finish(last: Part): Promise<number> {
     if (this.#uploadId === undefined) await this.#sendPart(last, undefined);
     else {
@@ -62,7 +62,7 @@ class Sender {
     return this.#bytes;
   }
 
-  /** What cannot be aborted now is a leftover. */
+  /** Aborts the upload. If that fails, the upload stays as a leftover. */
   async abort(): Promise<void> {
     this.#stop.abort();
     await this.#sending.catch(() => undefined);
@@ -71,7 +71,7 @@ class Sender {
   }
 
   async #sendPart(part: Part, uploadId: string | undefined): Promise<Buffer> {
-    // A part of an upload has the headers that the upload was begun with.
+    // In a multipart upload the headers were already sent when it was started.
     const headers = uploadId === undefined ? this.#objectHeaders() : {};
     const etag = await putPart(this.#connection, this.#name, part, uploadId, headers, this.#signal);
     this.#etags.push({ part: part.number, etag });
@@ -79,7 +79,7 @@ class Sender {
     return part.memory;
   }
 
-  /** Not ended by the signal: half way nobody could say whether the object is there. */
+  /** The signal does not abort this request: half way through nobody could say whether the object exists. */
   async #complete(uploadId: string): Promise<void> {
     const { bucket, bounds } = this.#connection;
     try {
@@ -88,7 +88,7 @@ class Sender {
         { answerMsMax: bounds.finishMsMax, idleMsMax: bounds.finishMsMax },
       );
     } catch (error) {
-      // Where the answer of the first try was lost, the second one finds no upload any more.
+      // If the answer to the first attempt was lost, the second one finds no upload any more.
       if (!(await this.#isThere())) throw error;
     }
   }
@@ -111,14 +111,14 @@ class Sender {
   }
 }
 
-/** Reads the body no faster than the store takes it. @returns the object's bytes @throws as `Store.put` */
+/** Reads the body no faster than the store accepts it. @returns the object's size in bytes @throws as `Store.put` */
 export async function uploadStream(
   connection: S3Connection,
   name: string,
   body: Readable,
   signal: AbortSignal,
 ): Promise<number> {
-  // Between two readings nobody listens, and an error that nobody hears would end the process.
+  // Between two reads there is no listener, and an unhandled "error" event would end the process.
   body.on("error", () => {});
   const forget = onAbort(signal, () => body.destroy());
   const sender = new Sender(connection, name, signal, (error) => body.destroy(error));

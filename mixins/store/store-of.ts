@@ -1,16 +1,17 @@
-// Where this process keeps backups: a bucket of an S3 server where one is set, else a folder under DATA_DIR.
+// The store for backups of this process: a bucket of an S3 server if one is set, otherwise a folder under DATA_DIR.
 import { perRuntime } from "../../services/shared/per-runtime.ts";
 import type { Config } from "../../host/settings/settings.ts";
 import { backupsFolder, FolderStore } from "./folder-store.ts";
 import { S3Store } from "./s3-store.ts";
 import type { Store } from "./store.ts";
 
+/** The store of a process, opened at its first use. */
 export const storeOf = perRuntime(({ config }): Store => openStore(config));
 
-/** Of the settings, what the store is opened with. It has the store's credentials. */
+/** The settings that the store needs. They include the store's credentials. */
 export type StoreSettings = Pick<Config, "dataDir" | Extract<keyof Config, `s3${string}`>>;
 
-/** Those of the settings, without any other. */
+/** Copies the settings of the store and no others. */
 export const storeSettings = (config: Config): StoreSettings => ({
   dataDir: config.dataDir,
   s3Endpoint: config.s3Endpoint,
@@ -26,7 +27,7 @@ export const storeSettings = (config: Config): StoreSettings => ({
   s3RetentionMode: config.s3RetentionMode,
 });
 
-/** For programs that have no runtime. */
+/** Opens the store for programs that have no runtime. */
 export function openStore(config: StoreSettings): Store {
   const { s3Endpoint, s3Bucket, s3AccessKey, s3SecretKey, s3RetentionDays } = config;
   if (s3Endpoint === undefined) return new FolderStore(backupsFolder(config.dataDir));

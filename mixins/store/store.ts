@@ -1,5 +1,5 @@
-// The port to where backups are kept: a folder, or an object store. Both keep the same promises, so whoever uses it need
-// not know which one it is. test/store/store-promises.ts holds an adapter to them.
+// The interface of a store for backups: a folder or an object store. Both keep the same promises, so a caller does not need to
+// know which one it uses. test/store/store-promises.ts tests an adapter.
 import type { Readable } from "node:stream";
 
 export interface StoredObject {
@@ -10,43 +10,44 @@ export interface StoredObject {
 
 export interface Store {
   /**
-   * Writes an object from a stream of unknown length; an object of that key that is there already is replaced. It exists
-   * under `key` only after this resolves, whole, or not at all: a failed or aborted put leaves the old object as it was.
-   * (A store that goes away just while it finishes an object may have it, whole, although the put failed.)
+   * Writes an object from a stream of unknown length, and replaces an object of that key. It exists under `key` only after this
+   * resolves, completely or not at all: a failed or aborted put leaves the old object unchanged. (If a store disappears while it
+   * completes an object, the object may exist completely although the put failed.)
    * @param body is destroyed when the put fails
-   * @throws StoreError; the body's own error, or the signal's reason, as they are
+   * @throws StoreError; the body's own error, or the signal's reason, unchanged
    */
   put(key: string, body: Readable, signal: AbortSignal): Promise<{ bytes: number }>;
   /**
-   * Writes a small object unless there is one of that key: of several who do so, one succeeds. (An S3 store that does not know
-   * the condition `If-None-Match` is asked first whether it is there, which two at the same moment may both hear denied.)
-   * @returns false when there is one already, which stays as it is
+   * Writes a small object unless the key exists: of several concurrent callers one succeeds. (An S3 store without the condition
+   * `If-None-Match` is asked first whether the object exists. Two callers at the same moment may then both succeed.)
+   * @returns false when the object exists already; it stays unchanged
    */
   putOnce(key: string, bytes: Buffer, signal: AbortSignal): Promise<boolean>;
   /**
-   * The object's bytes. The stream fails with a StoreError where the store fails on the way; it ends early only with an error.
-   * @throws StoreError `not_found` when it is not there
+   * Streams the bytes of the object. If the store fails on the way, the stream ends with a StoreError; it never ends early
+   * without one.
+   * @throws StoreError `not_found` when there is no such object
    */
   get(key: string, signal: AbortSignal): Promise<Readable>;
-  /** @returns undefined when it is not there */
+  /** @returns undefined when there is no such object */
   stat(key: string): Promise<{ bytes: number; modifiedAt: Date } | undefined>;
-  /** Whole objects only, in no particular order. `prefix` is the beginning of keys, not a folder. */
+  /** Complete objects only, in no particular order. `prefix` is the beginning of keys, not a folder. */
   list(prefix: string): AsyncIterable<StoredObject>;
-  /** From now on it is not there: `stat`, `get` and `list` do not find it. What is not there is removed already. */
+  /** Removes an object: `stat`, `get` and `list` no longer find it. To remove a missing object is not an error. */
   remove(key: string): Promise<Removal>;
-  /** How many unfinished puts, also of processes that died, have not moved for `ageMs`. */
+  /** Counts unfinished puts, also of dead processes, that have not advanced for `ageMs`. */
   countLeftovers(ageMs: number): Promise<number>;
-  /** Ends them. @returns how many */
+  /** Removes such unfinished puts. @returns how many */
   removeLeftovers(ageMs: number): Promise<number>;
-  /** A small write and read, within 2 s: for health. @throws StoreError */
+  /** A small write and read for health, within 2 s. @throws StoreError */
   probe(): Promise<void>;
 }
 
-/** What is left of an object that was removed. */
+/** The result of a removal. */
 export interface Removal {
-  /** The store keeps its bytes as an older version. Who may read versions can bring them back, or end them. */
+  /** The store keeps the bytes as an older version. A person with rights on versions can restore or delete them. */
   bytesStay: boolean;
-  /** Until then nobody ends them. Undefined where they are not locked, or the store does not say. */
+  /** Nobody can delete the bytes before this time. Undefined if they are not locked, or the store does not say. */
   lockedUntil: Date | undefined;
 }
 
@@ -57,10 +58,10 @@ export type StoreFault =
   | "full"
   /** Credentials or rights do not suffice, or the object is under a retention. */
   | "refused"
-  /** It cannot be reached, does not answer in time, or fails in itself. */
+  /** It cannot be reached, does not answer in time, or has an internal error. */
   | "unavailable";
 
-/** What an adapter throws. The message is for the log of operators: it names no secret, key or path. */
+/** The error of a store adapter. The message is for the operators' log: it holds no secret, key or path. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly fault: StoreFault;
@@ -74,9 +75,10 @@ export class StoreError extends Error {
 const keyCharsMax = 512;
 const keyPattern = /^[A-Za-z0-9][\w.-]*(?:\/[A-Za-z0-9][\w.-]*){0,7}$/;
 
+/** Whether a text is a key: at most 512 characters and 8 segments of letters, digits, `_`, `.` and `-`, without a leading dot. */
 export const isKey = (text: string) => text.length <= keyCharsMax && keyPattern.test(text);
 
-/** Keys are made by this program alone; one of another form is a fault of it, never a path. */
+/** Only this program makes keys: a key of another form is a bug, and must never become a path. */
 export function assertKey(key: string): void {
-  if (!isKey(key)) throw new Error("no key of a stored object");
+  if (!isKey(key)) throw new Error("not a key of a stored object");
 }

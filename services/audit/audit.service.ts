@@ -8,7 +8,7 @@
 // Does not: delete anything; the log outlives users and tenants.
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { figures } from "../../mixins/figures.ts";
+import { serviceMetrics } from "../../mixins/service-metrics.ts";
 import { detectors } from "../../mixins/healing/detectors.ts";
 import { jobs } from "../../mixins/jobs/jobs.ts";
 import { type Call, implement } from "../shared/bus/bus.ts";
@@ -78,7 +78,7 @@ const audit: ServiceSchema = {
       audit_chain_broken: auditChainBroken,
       audit_proof_overdue: auditProofOverdue,
     }),
-    figures(watchProofs),
+    serviceMetrics(watchProofs),
   ],
   actions: implement(auditContract, {
     "audit.list": listAudit,

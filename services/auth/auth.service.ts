@@ -7,7 +7,7 @@
 // Does not: create accounts or set passwords (users).
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { figures } from "../../mixins/figures.ts";
+import { serviceMetrics } from "../../mixins/service-metrics.ts";
 import { detectors } from "../../mixins/healing/detectors.ts";
 import { jobs } from "../../mixins/jobs/jobs.ts";
 import { type Call, implement, runtimeOf } from "../shared/bus/bus.ts";
@@ -83,7 +83,7 @@ const auth: ServiceSchema = {
     database(),
     jobs({ tasks: { "auth.sweep": sweepSessions }, schedules: { "auth.sweep": "7 * * * *" } }),
     detectors("auth", { ...jobFaults("auth"), expired_rows_pile_up: expiredRows }),
-    figures(countSignIn),
+    serviceMetrics(countSignIn),
   ],
   actions: implement(authContract, {
     "auth.login": async (call) => {

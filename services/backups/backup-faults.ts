@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { FaultCode } from "../../mixins/healing/catalogue.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { FoundAll, Remedy, Site } from "../../mixins/healing/port.ts";
+import type { FoundFaults, Remedy, DetectorCall } from "../../mixins/healing/port.ts";
 import { numberIn } from "../../mixins/healing/targets.ts";
 import { newBackupId } from "./begin-backup.ts";
 import { underWay } from "./job.rules.ts";
@@ -19,7 +19,7 @@ interface Age {
   under_way: boolean;
 }
 
-async function overdue(site: Site, text: string, hoursMax: number): Promise<FoundAll> {
+async function overdue(site: DetectorCall, text: string, hoursMax: number): Promise<FoundFaults> {
   if (site.runtime.config.backupCron === undefined) return { found: [] };
   const row = await site.db.readOne<Age>(platform, { text, values: [underWay] });
   if (row === undefined || row.under_way || row.hours < hoursMax) return { found: [] };

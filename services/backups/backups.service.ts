@@ -7,7 +7,7 @@
 import { jobsMax } from "./job.rules.ts";
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { figures } from "../../mixins/figures.ts";
+import { serviceMetrics } from "../../mixins/service-metrics.ts";
 import { detectors } from "../../mixins/healing/detectors.ts";
 import { jobs } from "../../mixins/jobs/jobs.ts";
 import { stopSignal, type WithStopSignal } from "../../mixins/stop-signal.ts";
@@ -76,7 +76,7 @@ const backups: ServiceSchema = {
     }),
     // The mixin before it has given the service its signal; Moleculer's types cannot know.
     worker((service) => new ArchiveAccess(service as WithStopSignal)),
-    figures(watchBackups),
+    serviceMetrics(watchBackups),
   ],
   actions: implement(
     { ...backupsContract, ...keepCheckpointContract },

@@ -11,7 +11,7 @@ import { beginJob } from "./begin-job.ts";
 import { findBackup } from "./find-backup.ts";
 import type { NewJob } from "./job-store.ts";
 import type { Plans } from "./plan-restore.ts";
-import { suspect } from "../../mixins/healing/suspect.ts";
+import { publishSuspicion } from "../../mixins/healing/publish-suspicion.ts";
 
 type Contract = (typeof backupsContract)["backups.restore"];
 type Restore = ValueOf<Contract["result"]>;
@@ -33,7 +33,7 @@ export async function restoreBackup(call: Call<ParamsOf<Contract>>, plans: Plans
     throw new Conflict("tenant_gone", "The tenant of the backup does not exist any more");
   if (confirm !== true) {
     const tables = await plans.of(id, tenantId).catch((error: unknown) => {
-      if (error instanceof NotFound) suspect(call, "backup_object_missing");
+      if (error instanceof NotFound) publishSuspicion(call, "backup_object_missing");
       throw error;
     });
     return { plan: { tables }, applied: false };

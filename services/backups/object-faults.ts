@@ -1,6 +1,6 @@
 // The list of backups against the store: backups without their objects, and objects without their backup.
 import { platform } from "../shared/database/scope.ts";
-import type { Found, Remedy, Site } from "../../mixins/healing/port.ts";
+import type { FoundFault, Remedy, DetectorCall } from "../../mixins/healing/port.ts";
 import { textIn } from "../../mixins/healing/targets.ts";
 import type { Store } from "../../mixins/store/store.ts";
 import { storeOf } from "../../mixins/store/store-of.ts";
@@ -34,7 +34,7 @@ export const backupObjectMissing: Remedy = {
       values: [one, one === null ? (cursor ?? "") : ""],
     });
     const store = storeOf(site.runtime);
-    const found: Found[] = [];
+    const found: FoundFault[] = [];
     for (const { id, tenant_id: tenantId } of rows) {
       const missing = await missingOf(store, id);
       if (missing.length > 0) found.push({ target: `backup:${id}`, tenantId, evidence: { missing } });
@@ -127,7 +127,7 @@ export const objectWithoutBackup: Remedy = {
   },
 };
 
-async function knownAmong({ db }: Site, ids: readonly string[]): Promise<ReadonlySet<string>> {
+async function knownAmong({ db }: DetectorCall, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await db.read<{ id: string }>(platform, {
     name: "backups.known_among",
     text: `select id from backups where id = any($1) union select backup_id from backup_jobs
@@ -139,7 +139,7 @@ async function knownAmong({ db }: Site, ids: readonly string[]): Promise<Readonl
 }
 
 /** Only what this installation made, whose manifest its archive's key proves. */
-async function relist(site: Site, store: Store, id: string) {
+async function relist(site: DetectorCall, store: Store, id: string) {
   const signal = AbortSignal.timeout(openMsMax);
   const keyring = new ArchiveKeyring(site.broker);
   const row = await site.db.readOne<{ tenant_id: number | null }>(platform, {

@@ -7,7 +7,7 @@
 // Does not: seal, open, load, or decide who may see a patient.
 import type { ServiceSchema } from "moleculer";
 import { implement } from "../shared/bus/bus.ts";
-import { figures } from "../../mixins/figures.ts";
+import { serviceMetrics } from "../../mixins/service-metrics.ts";
 import { database } from "../../mixins/database.ts";
 import { cacheContract } from "./cache.contract.ts";
 import { administer, cleanup, invalidate, stats } from "./administer-cache.ts";
@@ -18,7 +18,7 @@ import { warmUp } from "./warm-up.ts";
 
 const patientCache: ServiceSchema = {
   name: "cache",
-  mixins: [database(), figures((runtime) => watchCache(runtime, storeOf(runtime)))],
+  mixins: [database(), serviceMetrics((runtime) => watchCache(runtime, storeOf(runtime)))],
   actions: implement(cacheContract, {
     "cache.take": async ({ runtime, params }) => takeMany(storeOf(runtime), params),
     "cache.put": async ({ runtime, params: { tenant_id, patient_id, part, ...value } }) =>

@@ -7,7 +7,7 @@
 // Does not: seal or open a client's texts (services/shared/sealing does, where the texts are).
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { figures } from "../../mixins/figures.ts";
+import { serviceMetrics } from "../../mixins/service-metrics.ts";
 import { detectors } from "../../mixins/healing/detectors.ts";
 import { worker } from "../../mixins/worker.ts";
 import { implement, runtimeOf } from "../shared/bus/bus.ts";
@@ -41,7 +41,7 @@ const crypto: ServiceSchema = {
       session_idle_in_transaction: sessionIdleInTransaction,
     }),
     worker(({ runtime }) => workerOf(runtime)),
-    figures(watchRotation),
+    serviceMetrics(watchRotation),
     // Done before all of the above: Moleculer starts the mixins of a service beginning with the last.
     { started: ensureOwnMasterKey },
   ],

@@ -1,7 +1,7 @@
 // Linked chats as a channel of the delivery worker. A chat that has blocked the bot, or is gone, is unlinked.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Channel, Delivery, Outcome, TargetRef } from "../../mixins/deliveries/channel.ts";
+import type { Channel, Delivery, AttemptOutcome, TargetRef } from "../../mixins/deliveries/channel.ts";
 import type { Role } from "../shared/roles.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import type { Bot } from "./bot.ts";
@@ -76,7 +76,7 @@ async function openChats(
   );
 }
 
-async function unlinkGone({ database }: Runtime, outcomes: readonly Outcome<Chat>[]): Promise<void> {
+async function unlinkGone({ database }: Runtime, outcomes: readonly AttemptOutcome<Chat>[]): Promise<void> {
   const gone = outcomes.filter(({ attempt }) => attempt.error === "chat_gone");
   for (const chatId of new Set(gone.map(({ settings }) => settings.chatId)))
     await database.change(platform, Caller.system("messenger"), (change) =>

@@ -1,7 +1,7 @@
 // The messenger's endpoint: where the bot's updates are to be posted, and with which secret. The messenger keeps that for us,
 // and loses it when somebody else who has the token says otherwise.
 import { Unavailable } from "../shared/errors.ts";
-import type { Remedy, Site } from "../../mixins/healing/port.ts";
+import type { Remedy, DetectorCall } from "../../mixins/healing/port.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { type Bot, botOf, type Called } from "./bot.ts";
 import { wantedUpdates } from "./fetch-updates.ts";
@@ -30,7 +30,7 @@ export function register(
 }
 
 /** Only while a process speaks with the messenger, which has registered then. */
-async function lostAt({ runtime }: Site): Promise<Record<string, unknown> | undefined> {
+async function lostAt({ runtime }: DetectorCall): Promise<Record<string, unknown> | undefined> {
   const bot = botOf(runtime);
   if (bot === undefined || !runtime.config.telegramWebhook) return undefined;
   if ((await readConversation(runtime)).state !== "ok") return undefined;

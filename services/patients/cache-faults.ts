@@ -1,7 +1,8 @@
 // A remembered value that says another thing than the database under the very stamp of now: it would be told, as readers ask
-// for the stamp alone. A few values of each node are compared at each look. One with an older stamp is no fault: nobody is told it.
+// for the stamp alone. A few values of each node are compared at each look. One with an older stamp is no fault: nobody is told
+// it.
 import type { Call } from "../shared/bus/bus.ts";
-import type { Found, Remedy, Site } from "../../mixins/healing/port.ts";
+import type { FoundFault, Remedy, DetectorCall } from "../../mixins/healing/port.ts";
 import { numberIn } from "../../mixins/healing/targets.ts";
 import type { Place } from "./cache-client.ts";
 import { loadRecords } from "./patient-records.ts";
@@ -36,7 +37,7 @@ export const cacheDiffers: Remedy = {
   async find(site, { target }) {
     const one = target === undefined ? null : numberIn("patient", target);
     if (one === undefined || isCacheOff(site)) return { found: [] };
-    const found = new Map<number, Found>();
+    const found = new Map<number, FoundFault>();
     for (const entry of await sampled(site, one)) {
       const { patient_id: id, tenant_id: tenantId, part } = entry;
       if (found.has(id) || !(await differs(site, entry))) continue;
@@ -45,7 +46,7 @@ export const cacheDiffers: Remedy = {
     return { found: [...found.values()] };
   },
   wouldDo: ({ target }) => `Would have every node forget what it remembers of ${target.replace(":", " ")}.`,
-  async heal(site: Site, target) {
+  async heal(site: DetectorCall, target) {
     const patientId = numberIn("patient", target);
     if (patientId === undefined) return { forgotten: 0 };
     const asked = { tenant_id: null, patient_id: patientId };

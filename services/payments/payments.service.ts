@@ -7,7 +7,7 @@
 // Does not: ask providers anything, move money, or compute with amounts.
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { figures } from "../../mixins/figures.ts";
+import { serviceMetrics } from "../../mixins/service-metrics.ts";
 import { detectors } from "../../mixins/healing/detectors.ts";
 import { jobs } from "../../mixins/jobs/jobs.ts";
 import { implement, runtimeOf } from "../shared/bus/bus.ts";
@@ -38,7 +38,7 @@ const payments: ServiceSchema = {
         },
       ]),
     }),
-    figures(countPayments),
+    serviceMetrics(countPayments),
   ],
   actions: implement(paymentsContract, {
     "payments.take_card": (call) => takeNotification(call, cardProvider),

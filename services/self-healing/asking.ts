@@ -1,6 +1,6 @@
 // The questions of one look to the services' detectors. Each waits only as long as the look may take, so that the look ends
 // in time and names what has not answered.
-import { askForFaults, askMsMax, type Looked } from "../../mixins/healing/port.ts";
+import { askForFaults, askMsMax, type FindResult } from "../../mixins/healing/port.ts";
 import type { Looker } from "./look.ts";
 
 /** A detector that did not end in time, or failed. */
@@ -42,7 +42,7 @@ export class Asking {
   }
 
   /** @returns undefined when the detector does not answer, or its service has not before */
-  async ask(service: string, asked: Parameters<typeof askForFaults>[2]): Promise<Looked | undefined> {
+  async ask(service: string, asked: Parameters<typeof askForFaults>[2]): Promise<FindResult | undefined> {
     const failures = this.#failures.get(service) ?? 0;
     const msLeft = this.#endsAt - performance.now();
     if (failures >= unansweredMax || msLeft < 1) return undefined;

@@ -1,7 +1,7 @@
 // What PostgreSQL's own catalogue and statistics say is wrong with the database. Mending it takes the rights of the tables'
 // owner, which no service has, so a person is told. These views are small and readable by every login.
 import { platform } from "../shared/database/scope.ts";
-import type { Detector, Found, Site } from "../../mixins/healing/port.ts";
+import type { Detector, FoundFault, DetectorCall } from "../../mixins/healing/port.ts";
 import { textIn } from "../../mixins/healing/targets.ts";
 
 const foundMax = 50;
@@ -17,12 +17,12 @@ interface Named {
 
 function byName(kind: string, statement: string): Detector {
   return {
-    async find(site: Site, { target }) {
+    async find(site: DetectorCall, { target }) {
       const rows = await site.db.read<Named>(platform, {
         text: `select * from (${statement}) found where $1::text is null or name = $1 order by name limit ${foundMax}`,
         values: [target === undefined ? null : (textIn(kind, target) ?? "")],
       });
-      const found: Found[] = rows.map(({ name, evidence }) => ({
+      const found: FoundFault[] = rows.map(({ name, evidence }) => ({
         target: `${kind}:${name}`,
         tenantId: null,
         evidence,

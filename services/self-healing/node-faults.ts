@@ -6,7 +6,12 @@ import { knownNodes } from "../shared/bus/nodes.ts";
 import { platform } from "../shared/database/scope.ts";
 import { catalogue } from "../../mixins/healing/catalogue.ts";
 import { type NodeFacts, nodeFactsCode } from "../../mixins/healing/node-facts.ts";
-import { askForFaults, type Detector, type Found, type Site } from "../../mixins/healing/port.ts";
+import {
+  askForFaults,
+  type Detector,
+  type FoundFault,
+  type DetectorCall,
+} from "../../mixins/healing/port.ts";
 
 const nodesMax = 200;
 const askMs = 3_000;
@@ -50,7 +55,7 @@ async function ask(broker: ServiceBroker, node: Node): Promise<Heard> {
   return { node, facts, askedAt, heardAt: Date.now() };
 }
 
-async function hearAll({ broker }: Site): Promise<Heard[]> {
+async function hearAll({ broker }: DetectorCall): Promise<Heard[]> {
   const heard = await Promise.all(nodesOf(broker).map((node) => ask(broker, node)));
   // Whoever was just starting, stopping or busy answers the second time, or is not there any more.
   const still = new Set(nodesOf(broker).map(({ id }) => id));
@@ -61,12 +66,16 @@ async function hearAll({ broker }: Site): Promise<Heard[]> {
 
 /** @param judge evidence where the node is at fault */
 function ofNodes(
-  judge: (heard: Heard, all: readonly Heard[], site: Site) => Promise<Found["evidence"] | undefined>,
+  judge: (
+    heard: Heard,
+    all: readonly Heard[],
+    site: DetectorCall,
+  ) => Promise<FoundFault["evidence"] | undefined>,
 ): Detector {
   return {
     async find(site, { target }) {
       const all = await hearAll(site);
-      const found: Found[] = [];
+      const found: FoundFault[] = [];
       for (const heard of all) {
         const named = `node:${heard.node.id}`;
         if (target !== undefined && target !== named) continue;

@@ -6,7 +6,7 @@
 // Does not: touch any table of others.
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
-import { figures } from "../../mixins/figures.ts";
+import { serviceMetrics } from "../../mixins/service-metrics.ts";
 import { detectors } from "../../mixins/healing/detectors.ts";
 import { jobs } from "../../mixins/jobs/jobs.ts";
 import { stopSignal, type WithStopSignal } from "../../mixins/stop-signal.ts";
@@ -92,7 +92,7 @@ const selfHealing: ServiceSchema = {
       nodes_of_two_versions: nodesOfTwoVersions,
       node_silent: nodeSilent,
     }),
-    figures(watchIncidents),
+    serviceMetrics(watchIncidents),
   ],
   actions: implement(selfHealingContract, {
     "self-healing.fixes": listFixes,

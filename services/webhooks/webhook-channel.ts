@@ -4,7 +4,7 @@ import type { ServiceBroker } from "moleculer";
 import { Caller } from "../shared/caller.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
-import type { Attempt, Channel, Outcome } from "../../mixins/deliveries/channel.ts";
+import type { Attempt, Channel, AttemptOutcome } from "../../mixins/deliveries/channel.ts";
 import { outboundOf } from "../../mixins/outbound/outbound-mixin.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { disableWebhook } from "./disable-webhook.ts";
@@ -41,7 +41,10 @@ interface Record {
   gone: boolean;
 }
 
-async function followUp(database: Database, outcomes: readonly Outcome<OpenEndpoint>[]): Promise<void> {
+async function followUp(
+  database: Database,
+  outcomes: readonly AttemptOutcome<OpenEndpoint>[],
+): Promise<void> {
   const records = new Map<number, Record>();
   for (const { settings: endpoint, attempt } of outcomes) {
     const record = records.get(endpoint.id) ?? { endpoint, succeeded: false, gone: false };

@@ -10,7 +10,7 @@ import { jobs } from "../../mixins/jobs/jobs.ts";
 import { implement } from "../shared/bus/bus.ts";
 import { jobFaults } from "../../mixins/healing/job-faults.ts";
 import { deliveries } from "../../mixins/deliveries/deliveries.ts";
-import { figures } from "../../mixins/figures.ts";
+import { serviceMetrics } from "../../mixins/service-metrics.ts";
 import { outbound } from "../../mixins/outbound/outbound-mixin.ts";
 import { cancelDeliveries } from "./cancel-deliveries.ts";
 import { checkpointsContract } from "./checkpoints.contract.ts";
@@ -61,7 +61,7 @@ const webhooks: ServiceSchema = {
     }),
     deliveries(({ broker, runtime }) => webhookChannel(broker, runtime)),
     outbound(),
-    figures(watchDeliveries),
+    serviceMetrics(watchDeliveries),
   ],
   actions: implement(
     { ...webhooksContract, ...deliveriesContract, ...checkpointsContract },

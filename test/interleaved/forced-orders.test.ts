@@ -16,7 +16,7 @@ import type { Database } from "../../services/shared/database/database.ts";
 import { platform } from "../../services/shared/database/scope.ts";
 import type { Attempt } from "../../mixins/deliveries/channel.ts";
 import { readDue, writeResults } from "../../mixins/deliveries/due-deliveries.ts";
-import { lease, renew, settle } from "../../mixins/deliveries/leases.ts";
+import { acquireLeases, renewLeases, releaseIdleLeases } from "../../mixins/deliveries/leases.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { auditRefusal } from "../../services/shared/limits/audit-refusal.ts";
 import { keyIdOf } from "../../services/shared/sealing/ciphertext.ts";
@@ -94,16 +94,18 @@ describe("deliveries, when another worker has taken over", () => {
   it("a lease is one worker's until it has run out, and then no longer the first one's", async () => {
     const [first, second] = [crypto.randomUUID(), crypto.randomUUID()];
     const ids = async (worker: string) =>
-      (await lease(database, "webhook", worker, 1_000)).map(({ id }) => id).filter((id) => id === targetId);
+      (await acquireLeases(database, "webhook", worker, 1_000))
+        .map(({ id }) => id)
+        .filter((id) => id === targetId);
     expect(await ids(first)).toEqual([targetId]);
     expect(await ids(second)).toEqual([]);
     await query("update delivery_targets set leased_until = now() - interval '1 second' where id = $1", [
       targetId,
     ]);
     expect(await ids(second)).toEqual([targetId]);
-    expect(await renew(database, first, [targetId])).toEqual([]);
+    expect(await renewLeases(database, first, [targetId])).toEqual([]);
     const [{ wakes }] = await query("select wakes from delivery_targets where id = $1", [targetId]);
-    expect(await settle(database, first, [{ id: targetId, wakes }])).toEqual([]);
+    expect(await releaseIdleLeases(database, first, [{ id: targetId, wakes }])).toEqual([]);
     expect(await query("select leased_by from delivery_targets where id = $1", [targetId])).toEqual([
       { leased_by: second },
     ]);
@@ -111,9 +113,13 @@ describe("deliveries, when another worker has taken over", () => {
 
   it("a target that was woken since it was looked at is not let go", async () => {
     const worker = crypto.randomUUID();
-    const [leased] = (await lease(database, "webhook", worker, 1_000)).filter(({ id }) => id === targetId);
+    const [leased] = (await acquireLeases(database, "webhook", worker, 1_000)).filter(
+      ({ id }) => id === targetId,
+    );
     await query("update delivery_targets set wakes = wakes + 1 where id = $1", [targetId]);
-    expect(await settle(database, worker, [{ id: targetId, wakes: leased?.wakes ?? "" }])).toEqual([]);
+    expect(await releaseIdleLeases(database, worker, [{ id: targetId, wakes: leased?.wakes ?? "" }])).toEqual(
+      [],
+    );
   });
 });
 

@@ -26,7 +26,7 @@ afterAll(async () => {
 
 /** Asks the test's name server every time. */
 function open(allowSubnets: readonly string[]): Outbound {
-  return new Outbound({ allowSubnets, resolve: nameServerAsker([names.address]), namesHeldMs: 0 });
+  return new Outbound({ allowSubnets, resolve: nameServerAsker([names.address]), namesTtlMs: 0 });
 }
 
 const post = (url: string, through = outbound) =>
@@ -98,7 +98,7 @@ describe("a name that moves", () => {
     const holding = new Outbound({
       allowSubnets: ["127.0.0.0/8"],
       resolve: nameServerAsker([names.address]),
-      namesHeldMs: 60_000,
+      namesTtlMs: 60_000,
     });
     names.zone.set("held.example", ["127.0.0.1"]);
     const url = `http://held.example:${canary.port}/`;

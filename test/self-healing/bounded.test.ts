@@ -1,17 +1,17 @@
 // The bound on detectors: one that hangs is given up, and its runs do not pile up.
 import { expect, it } from "@jest/globals";
-import { Bounded } from "../../mixins/healing/bounded.ts";
+import { RunLimiter } from "../../mixins/healing/run-limiter.ts";
 
 const never = () => new Promise<string>(() => {});
 
 it("gives what ends in time", async () => {
-  const bounded = new Bounded(60_000);
+  const bounded = new RunLimiter(60_000);
   expect(await bounded.run("a", async () => "found")).toBe("found");
   await expect(bounded.run("a", () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
 });
 
 it("gives up what does not end, and whoever ends late ends for nobody", async () => {
-  const bounded = new Bounded(20);
+  const bounded = new RunLimiter(20);
   let fail = (_error: Error): void => {};
   const late = new Promise<string>((_, reject) => {
     fail = reject;
@@ -22,7 +22,7 @@ it("gives up what does not end, and whoever ends late ends for nobody", async ()
 });
 
 it("begins no fifth run of one that hangs; others are not held up, and an end makes room", async () => {
-  const bounded = new Bounded(20);
+  const bounded = new RunLimiter(20);
   let end = (_found: string): void => {};
   const held = new Promise<string>((resolve) => {
     end = resolve;

@@ -155,7 +155,7 @@ describe("the program", () => {
       "the pool itself, but for tables without tenant rows",
       /database\.pool\b|db\.pool\b/,
       [
-        "mixins/jobs/job-figures.ts",
+        "mixins/jobs/job-metrics.ts",
         "mixins/jobs/job-runner.ts",
         "mixins/jobs/jobs.ts",
         "services/health/health.service.ts",

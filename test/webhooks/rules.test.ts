@@ -3,7 +3,7 @@ import { describe, expect, it } from "@jest/globals";
 import { Webhook } from "standardwebhooks";
 import type { Attempt, Delivery } from "../../mixins/deliveries/channel.ts";
 import { TargetQueue } from "../../mixins/deliveries/target-queue.ts";
-import { nextOf } from "../../mixins/deliveries/retry.rules.ts";
+import { nextStateOf } from "../../mixins/deliveries/retry.rules.ts";
 import { FairScheduler } from "../../mixins/deliveries/fair-scheduler.ts";
 import { answerFault, retryAfterSeconds } from "../../services/webhooks/answer.rules.ts";
 import { signatureOf } from "../../services/webhooks/sign.ts";
@@ -68,7 +68,7 @@ describe("the next try", () => {
     ["when it is gone", { ...failed(), outcome: "gone" as const }, 0, 0, { state: "failed" }],
     ["when it was delivered", { ...failed(), outcome: "delivered" as const }, 0, 0, { state: "succeeded" }],
   ])("%s", (_case, attempt, tries, chance, next) => {
-    expect(nextOf(attempt, tries, waits, chance)).toEqual(next);
+    expect(nextStateOf(attempt, tries, waits, chance)).toEqual(next);
   });
 });
 

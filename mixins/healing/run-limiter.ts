@@ -1,25 +1,26 @@
-// A bound on detectors: one that does not end is given up by whoever asked, and only so many of its runs are under way, so
-// that looks which come each minute do not pile up behind whatever it hangs at.
+// Limits the runs of detectors: a run that takes too long is abandoned by its caller, and only a few runs of a detector may be
+// unfinished at the same time. Without this bound the checks of each minute would pile up behind one that hangs.
 import { Unavailable } from "../../services/shared/errors.ts";
 
 const runsMax = 4;
 
-export class Bounded {
+/** At most 4 unfinished runs per name. */
+export class RunLimiter {
   readonly #msMax: number;
   readonly #running = new Map<string, number>();
 
-  /** @param msMax of one run, less than its caller waits */
+  /** @param msMax per run; must be less than the caller's timeout */
   constructor(msMax: number) {
     this.#msMax = msMax;
   }
 
-  /** @throws Unavailable when the work does not end in time, or too much of this name has not ended yet */
+  /** @throws Unavailable when the work does not end in time, or when too many runs of this name have not ended yet */
   async run<T>(name: string, work: () => Promise<T>): Promise<T> {
     const running = this.#running.get(name) ?? 0;
     if (running >= runsMax) throw new Unavailable("detector_busy", "This detector has not ended yet");
     this.#running.set(name, running + 1);
     const working = work().finally(() => this.#ended(name));
-    // Whoever gave it up does not hear how it ends.
+    // After the timeout nobody waits for this promise: a late rejection must not be unhandled.
     working.catch(() => undefined);
     let late: NodeJS.Timeout | undefined;
     const inTime = new Promise<never>((_, reject) => {

@@ -1,9 +1,9 @@
-// How many durable jobs of this process's tasks wait, run and have spent their tries, for who watches. Each login sees the jobs
-// of its own services alone.
+// Metrics of durable jobs: how many jobs of this process's tasks wait, run, and have used all attempts. Each database login sees
+// only the jobs of its own services.
 import type { Figure } from "../../services/shared/sampled.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
-/** Counting ends here: beyond it the numbers say nothing more. */
+/** Counting stops here: a larger number says nothing more. */
 const countedMax = 50_000;
 
 const gauges = {
@@ -27,7 +27,7 @@ interface Row {
   oldest: number;
 }
 
-/** $1: the tasks. Each is shown, also with none. */
+/** $1: the tasks. Each of them gets a row, also with no job. */
 const text = `select a.task, count(*) filter (where j.locked_at is null and j.attempts < j.max_attempts)::integer as waiting,
     count(*) filter (where j.locked_at is not null)::integer as running,
     count(*) filter (where j.locked_at is null and j.attempts >= j.max_attempts)::integer as failed,
@@ -38,7 +38,7 @@ const text = `select a.task, count(*) filter (where j.locked_at is null and j.at
       limit ${countedMax}) j on j.task_id = t.id
   group by a.task`;
 
-/** @param tasks those that this process runs; more may be added */
+/** @param tasks the tasks of this process; more may be added later */
 export function watchJobs(runtime: Runtime, tasks: ReadonlySet<string>): void {
   runtime.metrics?.sample("jobs", gauges, async () => {
     const { rows } = await runtime.database.pool.query<Row>(text, [[...tasks]]);

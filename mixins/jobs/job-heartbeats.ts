@@ -1,17 +1,18 @@
-// graphile-worker gives up a job whose worker died only after four hours. So whoever runs one says every ten seconds that
-// it still does, and a job of which nobody has said so for half a minute is given back to all.
+// graphile-worker gives up a job of a dead worker only after four hours. Therefore a process renews the lock of each running job
+// every ten seconds, and a job that was not renewed for half a minute is given back to the queue.
 import type { Database } from "../../services/shared/database/database.ts";
 
-const sayEveryMs = 10_000;
-const deadSeconds = 30;
+const heartbeatEveryMs = 10_000;
+const silentSecondsMax = 30;
 
-export class HeldJobs {
+/** The running jobs of this process. It also unlocks the jobs of workers that no longer renew theirs. */
+export class JobHeartbeats {
   readonly #pool: Database["pool"];
   readonly #ids = new Set<string>();
-  /** Found silent at the last look. After an outage all are: they are given ten seconds to speak up. */
+  /** Workers found silent at the last check. After an outage all are silent, so each gets ten more seconds to renew. */
   #silent: readonly string[] = [];
   #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void> | undefined;
+  #beating: Promise<void> | undefined;
 
   constructor(pool: Database["pool"]) {
     this.#pool = pool;
@@ -19,22 +20,22 @@ export class HeldJobs {
 
   start(): void {
     this.#timer = setInterval(() => {
-      this.#looking ??= this.#look()
-        // The database is away: nothing can be held or given back.
+      this.#beating ??= this.#beat()
+        // The database is unreachable: no lock can be renewed or given back now.
         .catch(() => undefined)
         .finally(() => {
-          this.#looking = undefined;
+          this.#beating = undefined;
         });
-    }, sayEveryMs);
+    }, heartbeatEveryMs);
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#looking;
+    await this.#beating;
   }
 
-  /** Runs a job as one that is held until its end. */
-  async hold(id: string, work: () => Promise<void>): Promise<void> {
+  /** Runs a job, and renews its lock until it ends. */
+  async runHeld(id: string, work: () => Promise<void>): Promise<void> {
     this.#ids.add(id);
     try {
       await work();
@@ -43,7 +44,7 @@ export class HeldJobs {
     }
   }
 
-  async #look(): Promise<void> {
+  async #beat(): Promise<void> {
     if (this.#ids.size > 0)
       await this.#pool.query(
         "update graphile_worker._private_jobs set locked_at = now() where id = any($1::bigint[]) and locked_at is not null",
@@ -51,7 +52,7 @@ export class HeldJobs {
       );
     const { rows } = await this.#pool.query<{ locked_by: string }>(
       `select distinct locked_by from graphile_worker._private_jobs
-       where locked_at < now() - interval '${deadSeconds} seconds' limit 100`,
+       where locked_at < now() - interval '${silentSecondsMax} seconds' limit 100`,
     );
     const silent = rows.map(({ locked_by: worker }) => worker);
     const dead = silent.filter((worker) => this.#silent.includes(worker));
