@@ -1,5 +1,5 @@
-// Administration: each operation asks every node for its part. A node that does not answer is left out; what it keeps
-// cannot be told to anybody without the database's word for it.
+// Administration of the cache: each operation calls every node and combines the answers. A node that does not
+// answer is left out. That is safe, because readers compare every cached value with the database.
 import type { AuditChanges } from "../shared/audit-changes.ts";
 import type { Call } from "../shared/bus/bus.ts";
 import { Invalid } from "../shared/errors.ts";
@@ -10,19 +10,23 @@ import { storeOf } from "./store-of.ts";
 
 type Contract = typeof cacheContract;
 type ResultOf<K extends keyof Contract> = Contract[K] extends { result: infer R } ? ValueOf<R> : never;
-type Reached = { tenant_id: number | null };
+type TenantScope = { tenant_id: number | null };
 
-/** Within this a node that works answers; an administrator does not wait longer for one that does not. */
+/**
+ * Timeout per node. A healthy node answers within it; an administrator does not wait longer for one that does
+ * not.
+ */
 export const nodeMsMax = 2_000;
 
-/** A superadmin's reach is every tenant: null. */
-export function reachedTenant(call: Call<unknown>): Reached {
-  const reach = administeredScope(call.caller);
-  return { tenant_id: reach === "platform" ? null : reach.tenantId };
+/** The tenant that the caller administers; null for a superadmin, who administers all. */
+export function administeredTenant(call: Call<unknown>): TenantScope {
+  const scope = administeredScope(call.caller);
+  return { tenant_id: scope === "platform" ? null : scope.tenantId };
 }
 
+/** Adds up the statistics of all nodes. */
 export async function stats(call: Call<unknown>): Promise<ResultOf<"cache.stats">> {
-  const parts = await call.busEach("cache.node_stats", reachedTenant(call), nodeMsMax);
+  const parts = await call.busEach("cache.node_stats", administeredTenant(call), nodeMsMax);
   const sum = (name: keyof (typeof parts)[number]) => parts.reduce((total, part) => total + part[name], 0);
   const [hits, misses] = [sum("hits"), sum("misses")];
   return {
@@ -37,8 +41,9 @@ export async function stats(call: Call<unknown>): Promise<ResultOf<"cache.stats"
   };
 }
 
+/** Removes expired values on all nodes. */
 export async function cleanup(call: Call<unknown>): Promise<ResultOf<"cache.cleanup">> {
-  const parts = await call.busEach("cache.node_cleanup", reachedTenant(call), nodeMsMax);
+  const parts = await call.busEach("cache.node_cleanup", administeredTenant(call), nodeMsMax);
   const sum = (name: keyof (typeof parts)[number]) => parts.reduce((total, part) => total + part[name], 0);
   const cleaned = { removed: sum("removed"), remaining: sum("remaining"), bytes_freed: sum("bytes_freed") };
   await record(call, "cache.cleanup", cleaned);
@@ -47,11 +52,15 @@ export async function cleanup(call: Call<unknown>): Promise<ResultOf<"cache.clea
 
 type Invalidate = Call<ParamsOf<Contract["cache.invalidate"]>>;
 
+/**
+ * Removes one patient's values, or all of the caller's scope, on all nodes.
+ * @throws Invalid unless exactly one of `patient_id` and `all` is given
+ */
 export async function invalidate(call: Invalidate): Promise<ResultOf<"cache.invalidate">> {
   const { patient_id: patientId, all } = call.params;
   if ((typeof patientId === "number") === (all === true))
     throw Invalid.body("patient_id", "give either patient_id or all: true");
-  const asked = { ...reachedTenant(call), patient_id: patientId ?? null };
+  const asked = { ...administeredTenant(call), patient_id: patientId ?? null };
   const parts = await call.busEach("cache.node_invalidate", asked, nodeMsMax);
   const invalidated = parts.reduce((total, part) => total + part.invalidated, 0);
   await record(call, "cache.invalidate", {
@@ -61,19 +70,25 @@ export async function invalidate(call: Invalidate): Promise<ResultOf<"cache.inva
   return { invalidated };
 }
 
-/** In the caller's own audit log; an operator's care of the cache is in the node's log only. */
+/**
+ * Writes to the audit log of the caller's tenant. An operator has no tenant, so their operations are only in
+ * the node's log.
+ */
 export async function record(call: Call<unknown>, action: string, changes: AuditChanges): Promise<void> {
   const tenantId = ownTenant(call.caller);
   if (tenantId !== undefined) await call.db.recordRead(call.caller, { tenantId, action, changes });
 }
 
-/** What each node does for the operations above. */
-export const administer = {
-  "cache.node_stats": async ({ runtime, params }: Call<Reached>) =>
+/** The parts of the operations above that each node executes. */
+export const nodeHandlers = {
+  "cache.node_stats": async ({ runtime, params }: Call<TenantScope>) =>
     storeOf(runtime).stats(params.tenant_id ?? undefined),
-  "cache.node_cleanup": async ({ runtime, params }: Call<Reached>) =>
+  "cache.node_cleanup": async ({ runtime, params }: Call<TenantScope>) =>
     storeOf(runtime).cleanup(params.tenant_id ?? undefined),
-  "cache.node_invalidate": async ({ runtime, params }: Call<Reached & { patient_id: number | null }>) => ({
+  "cache.node_invalidate": async ({
+    runtime,
+    params,
+  }: Call<TenantScope & { patient_id: number | null }>) => ({
     invalidated: storeOf(runtime).invalidate(params.tenant_id ?? undefined, params.patient_id ?? undefined),
   }),
   "cache.node_sample": async ({ runtime, params }: Call<{ patient_id: number | null }>) =>

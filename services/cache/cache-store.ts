@@ -1,12 +1,11 @@
-// Sealed values in this process's memory, by tenant and patient: bounded in number and in bytes, the least recently used
-// one goes first. It knows nothing of what a value holds and cannot tell whether one is still true: whoever takes one
-// asks the database (see services/patients/recorded-read.ts).
+// Sealed values in the memory of this process, bounded in number and bytes; the least recently used is evicted first.
+// It does not know whether a value is current: the reader checks that (services/patients/recorded-read.ts).
 import { LRUCache } from "lru-cache";
 
 export type Part = "patient" | "records";
 
 export interface CachedValue {
-  /** The patient's stamp when the value was read. */
+  /** The patient's stamp at the time of reading. */
   stamp: string;
   /** In base64. */
   sealed: string;
@@ -16,7 +15,7 @@ export interface StoreOptions {
   entriesMax: number;
   bytesMax: number;
   ttlSeconds: number;
-  /** In ms, for tests of time. */
+  /** The current time in ms. Set by tests. */
   now?: () => number;
 }
 
@@ -29,17 +28,17 @@ export interface Stats {
   evictions: number;
 }
 
-export interface PlaceOf {
+export interface CacheKey {
   tenantId: number;
   patientId: number;
   part: Part;
 }
 
-/** Of all tenants, since the process began; they only grow. */
+/** Totals over all tenants since the process started. They only grow. */
 export interface Totals {
   readonly hits: number;
   readonly misses: number;
-  /** Hits that turned out to be of no use. */
+  /** Hits whose value was outdated. */
   readonly outdated: number;
   readonly evictions: number;
 }
@@ -50,18 +49,20 @@ interface Entry extends CachedValue {
   bytes: number;
 }
 
-/** What an entry takes beside its text: key, stamp and bookkeeping. */
+/** Estimated memory of an entry in addition to its text: key, stamp and bookkeeping. */
 const entryBytes = 250;
 const countersMax = 100_000;
 
+/** The store; `entriesMax` 0 switches it off. Its operations are synchronous and never throw. */
 export class CacheStore {
   readonly #entries: LRUCache<string, Entry> | undefined;
   readonly #ttlMs: number;
   readonly #totals = { hits: 0, misses: 0, outdated: 0, evictions: 0 };
-  /** Hits, misses and evictions by tenant; the oldest goes when there are too many. */
+  /**
+   * Hits, misses and evictions by tenant. When there are too many tenants, the oldest counters are dropped.
+   */
   readonly #counters = new Map<number, { hits: number; misses: number; evictions: number }>();
 
-  /** With `entriesMax` 0 it keeps nothing. */
   constructor({ entriesMax, bytesMax, ttlSeconds, now }: StoreOptions) {
     this.#ttlMs = ttlSeconds * 1000;
     if (entriesMax === 0) return;
@@ -69,7 +70,7 @@ export class CacheStore {
       max: entriesMax,
       maxSize: bytesMax,
       sizeCalculation: ({ bytes }) => bytes,
-      // Expired entries stay to be counted and cleaned up; `take` never answers one.
+      // Expired entries stay until they are counted and cleaned up; `take` never returns one.
       allowStale: true,
       noDeleteOnStaleGet: true,
       ...(now === undefined ? { ttlResolution: 1_000 } : { perf: { now }, ttlResolution: 0 }),
@@ -85,11 +86,12 @@ export class CacheStore {
     return this.#totals;
   }
 
-  /** What it holds now. */
+  /** The current number of entries and bytes. */
   get size(): { entries: number; bytes: number } {
     return { entries: this.#entries?.size ?? 0, bytes: this.#entries?.calculatedSize ?? 0 };
   }
 
+  /** The value, unless it is missing or expired. Counts a hit or a miss. */
   take(tenantId: number, patientId: number, part: Part): CachedValue | undefined {
     const found = this.#entries?.get(keyOf(tenantId, patientId, part), { allowStale: false });
     const counters = this.#countersOf(tenantId);
@@ -99,9 +101,10 @@ export class CacheStore {
     return found && { stamp: found.stamp, sealed: found.sealed };
   }
 
+  /** Stores a value and evicts others when a bound is exceeded. */
   put(tenantId: number, patientId: number, part: Part, { stamp, sealed }: CachedValue): void {
     const bytes = sealed.length + entryBytes;
-    // Up to a tenth more or less, so that what came together does not expire together.
+    // The lifetime varies by ±10 %, so that values stored together do not expire together.
     const ttl = Math.round(this.#ttlMs * (0.9 + Math.random() * 0.2));
     this.#entries?.set(
       keyOf(tenantId, patientId, part),
@@ -110,9 +113,9 @@ export class CacheStore {
     );
   }
 
-  /** A few values from anywhere, or those of one patient; as if nobody had asked. */
-  sample(countMax: number, charsMax: number, patientId: number | undefined): (CachedValue & PlaceOf)[] {
-    const found: (CachedValue & PlaceOf)[] = [];
+  /** A few values from a random position, or those of one patient. Does not count as use. */
+  sample(countMax: number, charsMax: number, patientId: number | undefined): (CachedValue & CacheKey)[] {
+    const found: (CachedValue & CacheKey)[] = [];
     const size = this.#entries?.size ?? 0;
     const from = patientId === undefined ? Math.floor(Math.random() * Math.max(1, size - countMax + 1)) : 0;
     let [at, chars] = [0, 0];
@@ -127,8 +130,8 @@ export class CacheStore {
   }
 
   /**
-   * A value that turned out to be of no use.
-   * @param counted it was taken, which counted as a hit: it counts as missed after all
+   * Removes an outdated value, unless it was replaced meanwhile.
+   * @param counted whether `take` counted a hit for it, which is changed to a miss
    */
   drop(tenantId: number, patientId: number, part: Part, stamp: string, counted: boolean): void {
     const key = keyOf(tenantId, patientId, part);
@@ -140,7 +143,11 @@ export class CacheStore {
     counters.misses++;
   }
 
-  /** Removes a patient's values, or all. @param tenantId undefined: of every tenant @returns how many patients were there */
+  /**
+   * Removes the values of a patient, or all.
+   * @param tenantId undefined for all tenants
+   * @returns the number of patients removed
+   */
   invalidate(tenantId: number | undefined, patientId: number | undefined): number {
     const patients = new Set<string>();
     for (const [key, entry] of this.#each(tenantId)) {
@@ -151,7 +158,7 @@ export class CacheStore {
     return patients.size;
   }
 
-  /** Removes what has expired. */
+  /** Removes expired values. @param tenantId undefined for all tenants */
   cleanup(tenantId: number | undefined): { removed: number; remaining: number; bytes_freed: number } {
     let [removed, remaining, freed] = [0, 0, 0];
     for (const [key, { bytes }] of this.#each(tenantId)) {
@@ -164,6 +171,7 @@ export class CacheStore {
     return { removed, remaining, bytes_freed: freed };
   }
 
+  /** Counts over the current entries. @param tenantId undefined for all tenants */
   stats(tenantId: number | undefined): Stats {
     const stats = { entries: 0, expired: 0, bytes: 0, hits: 0, misses: 0, evictions: 0 };
     for (const [key, { bytes }] of this.#each(tenantId)) {
@@ -180,7 +188,7 @@ export class CacheStore {
     return stats;
   }
 
-  /** A copy, so that what is found may be deleted on the way. */
+  /** A copy of the entries, so that entries may be deleted during the iteration. */
   #each(tenantId: number | undefined): [string, Entry][] {
     const all = [...(this.#entries?.entries() ?? [])];
     return tenantId === undefined ? all : all.filter(([, entry]) => entry.tenantId === tenantId);

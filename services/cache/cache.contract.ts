@@ -1,4 +1,5 @@
-// What the cache offers: values to the patients service, counts and care to administrators.
+// Actions of the cache: storing and reading for the patients service, statistics and maintenance for
+// administrators.
 import { allow, onlyServices } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
@@ -6,22 +7,22 @@ import { nullable, optional } from "../shared/params/modifiers.ts";
 import { decimal, object } from "../shared/params/results.ts";
 import { flag, id, integer, listOf, oneOf, text } from "../shared/params/rules.ts";
 
-/** Of one value. */
+/** Bound of one value. */
 export const sealedCharsMax = 400_000;
-/** Of one answer on the bus, which stops at 1 MB. */
+/** Bound of one answer, because a message on the bus is limited to 1 MB. */
 export const answerCharsMax = 900_000;
 export const warmedMax = 1_000;
 export const takenMax = 100;
-/** Of one sample. */
+/** Bound of one sample. */
 export const sampledMax = 10;
 
 const count = integer();
 const parts = ["patient", "records"] as const;
-const place = { tenant_id: id(), patient_id: id(), part: oneOf(parts) };
+const cacheKey = { tenant_id: id(), patient_id: id(), part: oneOf(parts) };
 const value = { stamp: text({ max: 36 }), sealed: text({ max: sealedCharsMax }) };
-const held = { entries: count, expired: count, bytes: count, hits: count, misses: count };
+const counts = { entries: count, expired: count, bytes: count, hits: count, misses: count };
 const cleaned = { removed: count, remaining: count, bytes_freed: count };
-const reached = { tenant_id: nullable(id()) };
+const tenantScope = { tenant_id: nullable(id()) };
 const administrators = allow("superadmin", "admin");
 const ofPatients = onlyServices("patients");
 const ofNodes = onlyServices("cache");
@@ -32,7 +33,7 @@ export const cacheContract = {
     audits: "cache.take",
     access: ofPatients,
     repeatable: true,
-    // Three lists of equal length: one value is asked for at each place.
+    // Three lists of equal length: the values at one index describe one request.
     body: {
       tenant_ids: listOf(id(), { max: takenMax }),
       patient_ids: listOf(id(), { max: takenMax }),
@@ -44,13 +45,13 @@ export const cacheContract = {
     summary: "Keeps a sealed value of a patient on this node.",
     audits: "cache.put",
     access: ofPatients,
-    body: { ...place, ...value },
+    body: { ...cacheKey, ...value },
   },
   "cache.drop": {
     summary: "Forgets a value that turned out to be of no use.",
     audits: "cache.drop",
     access: ofPatients,
-    body: { ...place, stamp: text({ max: 36 }), counted: flag({ description: "It was taken, as a hit" }) },
+    body: { ...cacheKey, stamp: text({ max: 36 }), counted: flag({ description: "It was taken, as a hit" }) },
   },
   "cache.stats": {
     summary:
@@ -59,7 +60,10 @@ export const cacheContract = {
     access: administrators,
     repeatable: true,
     weight: weights.survey,
-    result: object({ ...held, hit_rate: decimal(), evictions: count, nodes: count }, { name: "CacheStats" }),
+    result: object(
+      { ...counts, hit_rate: decimal(), evictions: count, nodes: count },
+      { name: "CacheStats" },
+    ),
   },
   "cache.cleanup": {
     summary: "Removes what has expired.",
@@ -92,22 +96,22 @@ export const cacheContract = {
     summary: "One node's part of the stats.",
     audits: "cache.stats",
     access: ofNodes,
-    body: reached,
-    result: object({ ...held, evictions: count }),
+    body: tenantScope,
+    result: object({ ...counts, evictions: count }),
   },
   "cache.node_cleanup": {
     summary: "One node's part of the cleanup.",
     audits: "cache.cleanup",
     access: ofNodes,
-    body: reached,
+    body: tenantScope,
     result: object(cleaned),
   },
   "cache.node_invalidate": {
     summary: "One node's part of an invalidation.",
     audits: "cache.invalidate",
-    // Of the patients service when it has found one that is wrong.
+    // The patients service calls it when it has found a wrong value.
     access: onlyServices("cache", "patients"),
-    body: { ...reached, patient_id: nullable(id()) },
+    body: { ...tenantScope, patient_id: nullable(id()) },
     result: object({ invalidated: count }),
   },
   "cache.node_sample": {
@@ -115,13 +119,13 @@ export const cacheContract = {
     audits: "cache.take",
     access: ofPatients,
     body: { patient_id: nullable(id()) },
-    result: listOf(object({ ...place, ...value })),
+    result: listOf(object({ ...cacheKey, ...value })),
   },
   "cache.node_warmup": {
     summary: "One node's part of a warm-up.",
     audits: "cache.warmup",
     access: ofNodes,
-    // Four lists of equal length: one value at each place.
+    // Four lists of equal length: the values at one index describe one entry.
     body: {
       tenant_ids: listOf(id(), { max: warmedMax }),
       patient_ids: listOf(id(), { max: warmedMax }),

@@ -1,17 +1,17 @@
-// Patients' values, sealed, in the memory of each node that runs this service.
-// Life cycle of a value: put by the patients service after a reading, taken by later ones, gone by time, by want of room,
-// by invalidation, or because it was found to be outdated.
-// Promises: bounds in number, bytes and time; values are sealed with their tenant's key; no operation here is needed for a
-// reader to be told the truth, so a node may come, go or hang (the patients service asks the database about each value
-// before it tells it).
-// Does not: seal, open, load, or decide who may see a patient.
+// The patient cache: sealed values in the memory of each node that runs this service.
+// Life cycle of a value: stored by the patients service after a read, returned to later reads, removed when
+// it expires, is evicted, is invalidated or is found to be outdated.
+// Promises: number, bytes and lifetime are bounded; values are sealed with their tenant's key. Correct reads
+// do not depend on this service: the patients service compares each value with the database before it returns
+// it, so a node may start, stop or hang at any time.
+// Does not seal, open or load values, and does not decide who may see a patient.
 import type { ServiceSchema } from "moleculer";
 import { implement } from "../shared/bus/bus.ts";
 import { serviceMetrics } from "../../mixins/service-metrics.ts";
 import { database } from "../../mixins/database.ts";
 import { cacheContract } from "./cache.contract.ts";
-import { administer, cleanup, invalidate, stats } from "./administer-cache.ts";
-import { watchCache } from "./cache-figures.ts";
+import { nodeHandlers, cleanup, invalidate, stats } from "./administer-cache.ts";
+import { watchCache } from "./cache-metrics.ts";
 import { storeOf } from "./store-of.ts";
 import { takeMany } from "./take-many.ts";
 import { warmUp } from "./warm-up.ts";
@@ -29,7 +29,7 @@ const patientCache: ServiceSchema = {
     "cache.cleanup": cleanup,
     "cache.invalidate": invalidate,
     "cache.warmup": warmUp,
-    ...administer,
+    ...nodeHandlers,
   }),
 };
 

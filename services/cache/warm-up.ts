@@ -1,23 +1,24 @@
-// Loading patients ahead of their readers, in portions that fit on the bus, onto every node.
+// Loads patients into the cache of every node before they are read, in batches that fit on the bus.
 import type { Call } from "../shared/bus/bus.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
-import { nodeMsMax, reachedTenant, record } from "./administer-cache.ts";
+import { nodeMsMax, administeredTenant, record } from "./administer-cache.ts";
 import type { cacheContract } from "./cache.contract.ts";
 
 type WarmUp = Call<ParamsOf<(typeof cacheContract)["cache.warmup"]>>;
 
-/** 15 of the longest notes still make less than the bus's 1 MB. */
-const portion = 15;
+/** 15 values with the longest notes stay below the 1 MB limit of the bus. */
+const batchSize = 15;
 
+/** Returns how many patients were loaded, and how many ids were unknown, foreign or given twice. */
 export async function warmUp(call: WarmUp): Promise<{ warmed: number; skipped: number }> {
   const ids = call.params.patient_ids;
   if (call.runtime.config.cacheEntriesMax === 0) return { warmed: 0, skipped: ids.length };
   const different = [...new Set(ids)];
-  const reached = reachedTenant(call);
+  const tenantScope = administeredTenant(call);
   let warmed = 0;
-  for (let start = 0; start < different.length; start += portion) {
-    const patient_ids = different.slice(start, start + portion);
-    const { values } = await call.bus("patients.seal_for_cache", { ...reached, patient_ids });
+  for (let start = 0; start < different.length; start += batchSize) {
+    const patient_ids = different.slice(start, start + batchSize);
+    const { values } = await call.bus("patients.seal_for_cache", { ...tenantScope, patient_ids });
     if (values.length === 0) continue;
     const lists = {
       tenant_ids: values.map((value) => value.tenant_id),

@@ -1,5 +1,5 @@
-// The administrators' report on how the service is. Liveness and readiness of a process are not here but on
-// HEALTH_PORT: a process can be asked for them when nothing else answers.
+// The health report for administrators. Liveness and readiness of a process are served on HEALTH_PORT
+// instead, so that they work when nothing else answers.
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { type Call, implement } from "../shared/bus/bus.ts";
@@ -42,9 +42,9 @@ const auditProof = {
   values: [],
 };
 
-function readCounts(call: Call<unknown>, reach: Scope): Promise<Counts | undefined> {
-  return call.db.readOne<Counts>(reach, {
-    name: reach === "platform" ? "health.counts_all" : "health.counts_own",
+function readCounts(call: Call<unknown>, scope: Scope): Promise<Counts | undefined> {
+  return call.db.readOne<Counts>(scope, {
+    name: scope === "platform" ? "health.counts_all" : "health.counts_own",
     text: `select (select count(*)::integer from tenants where deleted_at is null) as tenants,
       (select coalesce(sum(users), 0)::integer from user_counts
         where tenant_id in (select id from tenants where deleted_at is null)) as users,
@@ -66,9 +66,10 @@ function readCounts(call: Call<unknown>, reach: Scope): Promise<Counts | undefin
 }
 
 async function report(call: Call<unknown>): Promise<Report> {
-  const reach = administeredScope(call.caller);
-  const counts = await readCounts(call, reach);
-  // Which master key is in use is the installation's affair, and no tenant's secret.
+  const scope = administeredScope(call.caller);
+  const counts = await readCounts(call, scope);
+  // The version of the master key belongs to the installation and is not secret, so every tenant's
+  // administrator may see it.
   const key = await call.db.readOne<{ version: number; rotation: Report["rotation"] }>(platform, {
     name: "health.key_version",
     text: `select m.version, (select json_build_object('status', r.state, 'rows_total', r.rows_total,
@@ -76,14 +77,14 @@ async function report(call: Call<unknown>): Promise<Report> {
       from master_keys m where m.state = 'primary'`,
     values: [],
   });
-  const audit = await call.db.readOne<AuditProof>(reach, auditProof);
+  const audit = await call.db.readOne<AuditProof>(scope, auditProof);
   const [postgres, objectStore, mail, messenger] = await Promise.all([
     check(() => call.db.pool.query("select 1")),
     check(() => call.bus("backups.check", {})),
     check(async () => {
       if (!(await call.bus("mail.check", {})).ok) throw new Error("no mail");
     }),
-    answered(call.bus("messenger.check", {}).then(({ state }) => state)),
+    stateWithin(call.bus("messenger.check", {}).then(({ state }) => state)),
   ]);
   const checks = { postgres, bus: call.busState(), object_store: objectStore, mail, messenger };
   return {
@@ -98,28 +99,28 @@ async function report(call: Call<unknown>): Promise<Report> {
     pending_deliveries: counts?.pending ?? 0,
     failed_deliveries: counts?.failed ?? 0,
     backups_count: counts?.backups ?? 0,
-    last_backup_at: moment(counts?.last_backup),
-    last_verified_restore_at: moment(counts?.last_tested),
+    last_backup_at: isoOrNull(counts?.last_backup),
+    last_verified_restore_at: isoOrNull(counts?.last_tested),
     open_incidents: counts?.incidents ?? 0,
     key_version: key?.version ?? null,
     rotation: key?.rotation ?? null,
     audit_ok: audit?.ok ?? null,
-    audit_proved_at: moment(audit?.proved),
-    audit_checkpoint_at: moment(audit?.signed),
+    audit_proved_at: isoOrNull(audit?.proved),
+    audit_checkpoint_at: isoOrNull(audit?.signed),
     version,
     uptime_s: Math.floor(process.uptime()),
     checks,
   };
 }
 
-const moment = (text: string | null | undefined) => (text == null ? null : toIso(text));
+const isoOrNull = (text: string | null | undefined) => (text == null ? null : toIso(text));
 
 function check(probe: () => Promise<unknown>): Promise<"ok" | "down"> {
-  return answered(probe().then(() => "ok" as const));
+  return stateWithin(probe().then(() => "ok" as const));
 }
 
-/** "down" when there is no answer in time. */
-async function answered<S extends string>(asked: Promise<S>): Promise<S | "down"> {
+/** The answer, or "down" when the call fails or exceeds `checkMsMax`. */
+async function stateWithin<S extends string>(asked: Promise<S>): Promise<S | "down"> {
   const late = AbortSignal.timeout(checkMsMax);
   const expired = new Promise<"down">((resolve) =>
     late.addEventListener("abort", () => resolve("down"), { once: true }),

@@ -1,6 +1,6 @@
 /**
- * Mails as files, for machines without a mail server: each an `.eml` that mail programs open. The folder is for
- * its owner alone, since the mails carry tokens, and keeps the newest 1000.
+ * Mails as `.eml` files, for machines without a mail server. Only the owner can read the folder, because the
+ * mails contain tokens. It keeps the newest 1000.
  */
 import { randomBytes } from "node:crypto";
 import { access, chmod, constants, open, readdir, rename, rm } from "node:fs/promises";
@@ -10,7 +10,10 @@ import { makeFolder } from "../shared/make-folder.ts";
 const filesMax = 1_000;
 const abandonedAfterMs = 60_000;
 
-/** Writes the message under its final name only when it is whole and on disk. Answers the file's name. */
+/**
+ * Writes the message to a temporary file and renames it when it is complete and synced.
+ * @returns the file's name
+ */
 export async function writeEml(folder: string, message: Uint8Array): Promise<string> {
   await makeMailFolder(folder);
   const name = `${stamp(Date.now())}-${randomBytes(6).toString("hex")}.eml`;
@@ -27,6 +30,7 @@ export async function writeEml(folder: string, message: Uint8Array): Promise<str
   return name;
 }
 
+/** Whether mails can be written to the folder. Creates the folder if it is missing. Never throws. */
 export async function isWritable(folder: string): Promise<boolean> {
   try {
     await makeMailFolder(folder);
@@ -42,7 +46,7 @@ async function makeMailFolder(folder: string): Promise<void> {
   await chmod(folder, 0o700);
 }
 
-/** Removes the oldest beyond the bound, and drafts whose writer died. Names sort by time. */
+/** Removes the oldest mails beyond the bound, and temporary files whose writer died. Names sort by time. */
 async function prune(folder: string): Promise<void> {
   const names = (await readdir(folder)).sort();
   const mails = names.filter((name) => name.endsWith(".eml"));
@@ -53,5 +57,5 @@ async function prune(folder: string): Promise<void> {
   for (const name of [...old, ...abandoned]) await rm(join(folder, name), { force: true });
 }
 
-/** ISO 8601 with dashes for colons, which some file systems refuse. */
+/** ISO 8601 with hyphens instead of colons, which some file systems refuse. */
 const stamp = (atMs: number) => new Date(atMs).toISOString().replaceAll(":", "-");

@@ -1,18 +1,22 @@
-/** How a mail looks: the same paragraphs as plain text and as HTML. Every value is escaped here, none before. */
+/**
+ * The form of a mail: the same paragraphs as plain text and as HTML. All values are escaped here and must not
+ * be escaped before.
+ */
 
+/** A mail's subject and its two bodies. */
 export interface Letter {
   readonly subject: string;
   readonly text: string;
   readonly html: string;
 }
 
-/** A line of prose, an address to open, or something to copy as it stands. */
+/** A line of text, a link, or text to copy unchanged. */
 export type Paragraph =
   | string
   | { readonly link: string; readonly label: string }
   | { readonly code: string };
 
-/** `signature` ends the mail, as the name of whoever sends it. */
+/** @param signature the sender's name, which ends the mail */
 export function letter(subject: string, paragraphs: readonly Paragraph[], signature: string): Letter {
   const title = oneLine(subject);
   const all = [...paragraphs, oneLine(signature)];
@@ -41,6 +45,7 @@ export function oneLine(value: string): string {
     .slice(0, 200);
 }
 
+/** Replaces the five special characters of HTML by numeric references. */
 export function escapeHtml(value: string): string {
   return value.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -1,4 +1,4 @@
-// What the mail service answers. Sending needs no action: a change leaves a job in its own transaction.
+// Actions of the mail service. Sending needs no action: a change enqueues a job in its own transaction.
 import { onlyServices } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { object } from "../shared/params/results.ts";

@@ -1,5 +1,6 @@
-// Sends mails, as durable jobs: a change leaves the job in its own transaction, this service does it as soon as it can
-// and again when the mail server was away. Job payloads name accounts; tokens are made when the mail is written.
+// Sends mails as durable jobs. A change enqueues the job in its own transaction; this service executes it as
+// soon as it can and retries while the mail server is unavailable. Job payloads hold ids of accounts, not
+// tokens: tokens are created when the mail is composed.
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { detectors } from "../../mixins/healing/detectors.ts";
@@ -41,8 +42,11 @@ const notices = {
 
 type Minted = NonNullable<Actions["accounts.mint_mail_token"]["result"]>;
 
-/** What a wish for a mail left in the queue. Without a turn nothing is sent: the job is there for its time alone. */
-interface Wish {
+/**
+ * The payload of a requested mail. With `turn` "none" nothing is sent: the job only exists so that all
+ * requests take the same time.
+ */
+interface MailRequest {
   subdomain: string;
   email: string;
   turn?: "known" | "stranger" | "none";
@@ -54,10 +58,10 @@ function tokenMail(
   write: (site: templates.Site, minted: Minted) => Letter,
 ) {
   return async function (this: MailService, payload: unknown): Promise<void> {
-    const { subdomain, email, turn = "stranger", request = "" } = payload as Wish;
+    const { subdomain, email, turn = "stranger", request = "" } = payload as MailRequest;
     if (turn === "none") return;
-    const wish = { kind, subdomain, email, turn, request };
-    const minted = await callAs(this.broker, "mail", "accounts.mint_mail_token", wish);
+    const mailRequest = { kind, subdomain, email, turn, request };
+    const minted = await callAs(this.broker, "mail", "accounts.mint_mail_token", mailRequest);
     if (minted === null) return;
     await post(this, minted, write(siteOf(this), minted));
   };
@@ -130,7 +134,7 @@ async function post(service: MailService, { to }: Addressee, letter: Letter): Pr
     await mailerOf(service.runtime).send({ to, ...letter });
   } catch (error) {
     if (!(error instanceof MailRefused)) throw error;
-    // Trying again would be refused again; the address stays out of the log.
+    // A retry would be refused again. The address must not be in the log.
     service.runtime.log.warn({ subject: letter.subject }, "the mail server refused a mail for good");
   }
 }

@@ -1,10 +1,13 @@
-/** Sends mails: over SMTP when a server is named, else as files. At most 100 are under way at a time. */
+/**
+ * Sends mails: by SMTP when a server is configured, otherwise as files. At most 100 mails are in progress at
+ * a time.
+ */
 import { createTransport } from "nodemailer";
 import type { SendMailOptions } from "nodemailer";
 import { isWritable, writeEml } from "./eml-folder.ts";
 import type { Letter } from "./letter.ts";
 import { defaultTimeouts, smtpOptions } from "./smtp-options.ts";
-import { utf8Question } from "./takes-utf8.ts";
+import { cachedUtf8Support } from "./utf8-support.ts";
 import type { MailTimeouts } from "./smtp-options.ts";
 
 export interface MailMessage extends Letter {
@@ -12,13 +15,13 @@ export interface MailMessage extends Letter {
 }
 
 export interface Mailer {
-  /** @throws MailRefused (trying again is useless), MailFailed (it may be tried again) */
+  /** @throws MailRefused when a retry is useless, MailFailed when a retry may succeed */
   send(message: MailMessage): Promise<void>;
-  /** Whether the server answers and takes our login, or the folder can be written to. Never throws. */
+  /** Whether the server answers and accepts the login, or the folder is writable. Never throws. */
   verify(): Promise<boolean>;
-  /** Whether mail to this address can be delivered, as far as its letters go. True where the server cannot be asked. */
+  /** Whether the server accepts the letters of this address. True when the server cannot be asked. */
   delivers(address: string): Promise<boolean>;
-  /** Takes no more, waits for what is under way and closes the connections. */
+  /** Refuses further mails, waits for those in progress and closes the connections. */
   close(): Promise<void>;
 }
 
@@ -26,43 +29,50 @@ export interface MailerOptions {
   readonly smtpUrl?: string | undefined;
   /** `a@b.example` or `Name <a@b.example>`. */
   readonly from: string;
-  /** Folder of the `.eml` files; not used with `smtpUrl`. */
+  /** Folder of the `.eml` files. Not used with `smtpUrl`. */
   readonly directory: string;
   readonly timeouts?: MailTimeouts | undefined;
-  /** How it introduces itself to the server; undefined: by the machine's own name. */
+  /** The name in the EHLO command. Undefined: the machine's host name. */
   readonly greetAs?: string | undefined;
 }
 
-/** The address or subject is no such thing, or the server refused this mail for good (5xx). */
+/** The address or the subject is invalid, or the server refused this mail permanently (5xx). */
 export class MailRefused extends Error {
   override readonly name = "MailRefused";
 }
 
-/** The server could not be reached, was too slow, or had a passing trouble; or too many mails are under way. */
+/**
+ * A temporary failure: the server was unreachable, too slow or refused temporarily, or too many mails are in
+ * progress.
+ */
 export class MailFailed extends Error {
   override readonly name = "MailFailed";
 }
 
-interface Post {
+interface Transport {
   send(mail: SendMailOptions): Promise<void>;
   verify(): Promise<boolean>;
   takesUtf8(): Promise<boolean | undefined>;
   close(): void;
 }
 
-const underWayMax = 100;
+const inProgressMax = 100;
 const singleAddress = /^[^\s\p{Cc}@<>,;:"()[\]\\]{1,64}@[^\s\p{Cc}@<>,;:"()[\]\\]{1,255}$/u;
 
+/** Creates the mailer. It opens no connection before the first mail. */
 export function createMailer({ smtpUrl, from, directory, timeouts, greetAs }: MailerOptions): Mailer {
   const post =
-    smtpUrl === undefined ? filePost(directory) : smtpPost(smtpUrl, timeouts ?? defaultTimeouts, greetAs);
+    smtpUrl === undefined
+      ? fileTransport(directory)
+      : smtpTransport(smtpUrl, timeouts ?? defaultTimeouts, greetAs);
   const underWay = new Set<Promise<void>>();
   let closed = false;
   return {
     async send(message) {
       refuseHeaderInjection(message);
       if (closed) throw new MailFailed("the mailer is closed");
-      if (underWay.size >= underWayMax) throw new MailFailed(`${underWayMax} mails are under way already`);
+      if (underWay.size >= inProgressMax)
+        throw new MailFailed(`${inProgressMax} mails are under way already`);
       const sending = post.send(composed(from, message));
       underWay.add(sending);
       await sending.finally(() => underWay.delete(sending));
@@ -80,7 +90,7 @@ export function createMailer({ smtpUrl, from, directory, timeouts, greetAs }: Ma
 
 const isAscii = (text: string) => !/\P{ASCII}/u.test(text);
 
-/** nodemailer folds line breaks away by itself; refusing them here does not depend on that. */
+/** nodemailer removes line breaks too; this check does not depend on that. */
 function refuseHeaderInjection({ to, subject }: MailMessage): void {
   if (!singleAddress.test(to)) throw new MailRefused("the recipient is not one e-mail address");
   if (/\p{Cc}/u.test(subject)) throw new MailRefused("the subject holds control characters");
@@ -89,7 +99,7 @@ function refuseHeaderInjection({ to, subject }: MailMessage): void {
 function composed(from: string, { to, subject, text, html }: MailMessage): SendMailOptions {
   return {
     from,
-    // As an object, so that nothing parses the address as a list.
+    // An object, so that nothing parses the address as a list of addresses.
     to: { name: "", address: to },
     subject,
     text,
@@ -101,7 +111,7 @@ function composed(from: string, { to, subject, text, html }: MailMessage): SendM
   };
 }
 
-function filePost(directory: string): Post {
+function fileTransport(directory: string): Transport {
   const composer = createTransport({ streamTransport: true, buffer: true, newline: "windows" });
   return {
     async send(mail) {
@@ -120,8 +130,8 @@ function filePost(directory: string): Post {
 }
 
 /**
- * The two bodies as they are, not quoted-printable: files pass no relay that could not take 8 bits, and whoever
- * looks for a link with plain tools finds it in one piece.
+ * Sends both bodies as 8-bit text instead of quoted-printable, because a file passes no relay, and a person
+ * who searches the file for a link finds it in one piece.
  */
 function readable({ text, html }: SendMailOptions): SendMailOptions {
   const part = (type: string, content: SendMailOptions["text"]) => {
@@ -135,7 +145,7 @@ function readable({ text, html }: SendMailOptions): SendMailOptions {
   };
 }
 
-function smtpPost(smtpUrl: string, timeouts: MailTimeouts, greetAs: string | undefined): Post {
+function smtpTransport(smtpUrl: string, timeouts: MailTimeouts, greetAs: string | undefined): Transport {
   const options = smtpOptions(smtpUrl, timeouts, greetAs);
   const transport = createTransport(options);
   return {
@@ -154,15 +164,18 @@ function smtpPost(smtpUrl: string, timeouts: MailTimeouts, greetAs: string | und
       const answer = transport.verify().catch(() => false);
       return Promise.race([answer, late]).finally(() => clearTimeout(timer));
     },
-    takesUtf8: utf8Question(options, timeouts.connectMs),
+    takesUtf8: cachedUtf8Support(options, timeouts.connectMs),
     close: () => transport.close(),
   };
 }
 
-/** Refused for good: the server answered 5xx to the recipient or the content. A refused login (535) can be mended. */
+/**
+ * A permanent refusal is a 5xx to the recipient or the content. A refused login (535) can be corrected, so it
+ * is retried.
+ */
 function asMailError(error: unknown): Error {
   if (typeof error !== "object" || error === null) return new MailFailed(String(error));
-  // Any of the three may be missing: every one is checked or turned to text below.
+  // Any of the three may be missing, so each is checked or converted below.
   const { message = "unknown", code, responseCode } = error as Partial<Record<string, unknown>>;
   const forGood = (code === "EENVELOPE" || code === "EMESSAGE") && Number(responseCode) >= 500;
   const text = `the mail server did not take the mail: ${String(message).slice(0, 300)}`;

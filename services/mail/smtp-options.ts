@@ -1,4 +1,6 @@
-/** From `SMTP_URL` to nodemailer's options: encryption is demanded unless the server is on this machine. */
+/**
+ * Converts `SMTP_URL` to nodemailer's options. Encryption is required unless the server is on this machine.
+ */
 import type { SMTPPoolOptions } from "nodemailer";
 import { isLoopback } from "../shared/loopback.ts";
 
@@ -7,7 +9,10 @@ export interface MailTimeouts {
   readonly greetingMs: number;
   /** Longest silence of the server. */
   readonly socketMs: number;
-  /** For one mail from its queue to the server's answer: a server that trickles bytes is never silent. */
+  /**
+   * From the queue to the server's answer. A server that sends single bytes is never silent, so this needs
+   * its own bound.
+   */
   readonly totalMs: number;
 }
 
@@ -19,8 +24,9 @@ export const defaultTimeouts: MailTimeouts = {
 };
 
 /**
- * The name by which a machine introduces itself to a mail server. The host's own has no dot in a pod, and nodemailer would
- * say [127.0.0.1] then, which big relays turn away. @returns undefined where the public address has no such name either
+ * The name for the EHLO command. In a pod the host name has no dot, and nodemailer would send [127.0.0.1],
+ * which large relays refuse.
+ * @returns undefined when the public URL has no suitable name either
  */
 export function greetingName(publicUrl: string): string | undefined {
   const { hostname } = new URL(publicUrl);
@@ -40,15 +46,15 @@ export function smtpOptions(
   const url = new URL(smtpUrl);
   const host = url.hostname.toLowerCase().replace(/^\[|\]$/g, "");
   const secure = url.protocol === "smtps:";
-  const wish = url.searchParams.get("tls") ?? (isLoopback(host) ? "off" : "required");
+  const tlsMode = url.searchParams.get("tls") ?? (isLoopback(host) ? "off" : "required");
   return {
     pool: true,
     host,
     ...(name === undefined ? {} : { name }),
     port: url.port === "" ? (secure ? 465 : 587) : Number(url.port),
     secure,
-    requireTLS: !secure && wish !== "off",
-    ignoreTLS: !secure && wish === "off",
+    requireTLS: !secure && tlsMode !== "off",
+    ignoreTLS: !secure && tlsMode === "off",
     tls: { minVersion: "TLSv1.2", rejectUnauthorized: true },
     auth: url.username
       ? { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) }

@@ -1,13 +1,14 @@
 /**
- * The mails of the service. Links are built from the site's public address alone, never from a request's Host.
- * A name typed by a stranger must not carry an advertisement to someone else's mailbox, so only plain names
- * are greeted.
+ * The texts of the mails. Links are built only from the configured public URL, never from a request's Host
+ * header. A stranger could use a name to send an advertisement to somebody else's mailbox, so only plain
+ * names appear in the greeting.
  */
 import { letter, oneLine } from "./letter.ts";
 import type { Letter } from "./letter.ts";
 
+/** The installation that sends the mail. */
 export interface Site {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly publicUrl: string;
   readonly operator: string;
 }
@@ -17,7 +18,7 @@ export interface Recipient {
   readonly tenantName: string;
 }
 
-/** What was registered, and from where. */
+/** The registered account and its origin. */
 export interface Registered {
   readonly role: string;
   readonly department: string | null;
@@ -27,8 +28,9 @@ export interface Registered {
 }
 
 /**
- * Valid for 24 hours, as the token is. It may reach somebody who has registered nothing: so it says what was registered, and
- * neither its page nor the call it shows lets the registration's password count for who does not know it.
+ * The verification mail; valid for 24 hours, as its token. It may reach somebody who has registered nothing,
+ * so it describes the registration. Neither its page nor the call that it shows accepts the registration's
+ * password from somebody who does not know it.
  */
 export function verifyEmail(
   site: Site,
@@ -65,7 +67,7 @@ function describe({ fullName }: Recipient, { role, department, registeredAt, ip 
   ].join("\n");
 }
 
-/** Valid for 1 hour, as the token is. */
+/** The password reset mail; valid for 1 hour, as its token. */
 export function resetPassword(site: Site, recipient: Recipient, token: string): Letter {
   const body = JSON.stringify({ token, new_password: "..." });
   return letter(
@@ -85,6 +87,7 @@ export function resetPassword(site: Site, recipient: Recipient, token: string): 
   );
 }
 
+/** Notifies the user that the password was changed. */
 export function passwordChanged(site: Site, recipient: Recipient): Letter {
   return letter(
     `Your password for ${site.operator} was changed`,
@@ -97,6 +100,7 @@ export function passwordChanged(site: Site, recipient: Recipient): Letter {
   );
 }
 
+/** Notifies the user that an administrator approved the account. */
 export function accountApproved(site: Site, recipient: Recipient): Letter {
   return letter(
     `Your account for ${site.operator} is open`,
@@ -109,7 +113,9 @@ export function accountApproved(site: Site, recipient: Recipient): Letter {
   );
 }
 
-/** Names the webhook by its number: addresses carry tokens. */
+/**
+ * Notifies an administrator that a webhook was disabled. Names it by id, because its URL may contain a token.
+ */
 export function webhookDisabled(
   site: Site,
   recipient: Recipient,
@@ -136,7 +142,7 @@ export function webhookDisabled(
 
 export type BackupTrouble = "backup_failed" | "backup_missing" | "test_failed";
 
-/** @param code why, as the job has it */
+/** Notifies an operator of a failed or missing backup. @param code the error code of the job */
 export function backupTrouble(
   site: Site,
   recipient: Recipient,
@@ -164,7 +170,10 @@ export function backupTrouble(
 
 export type IncidentNeed = "no_remedy" | "unconfirmed" | "failed" | "suspended_failures" | "suspended_mass";
 
-/** @param title of the fault, by the built-in catalogue or whoever edited it */
+/**
+ * Notifies an operator of an incident.
+ * @param title the fault's title, from the built-in catalogue or as edited by a superadmin
+ */
 export function incident(
   site: Site,
   recipient: Recipient,

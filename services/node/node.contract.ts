@@ -1,4 +1,4 @@
-// What every process answers about itself, whatever services run in it.
+// Actions that every process answers about itself, whichever services run in it.
 import { onlyServices } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { logLevels } from "../shared/log-levels.ts";

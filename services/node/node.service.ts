@@ -1,5 +1,5 @@
-// Every process has this one, whatever SERVICES names: what can only be asked of a process, and not of a service. It owns
-// nothing and needs no database.
+// Runs in every process, whatever SERVICES names, for requests to a process instead of a service. It owns no
+// data and needs no database.
 import type { ServiceSchema } from "moleculer";
 import { implement } from "../shared/bus/bus.ts";
 import { levelsOf } from "../shared/log-levels.ts";

@@ -1,4 +1,4 @@
-// Departments whose head doctor is not there any more.
+// Detects departments whose head doctor was deleted.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Remedy } from "../../mixins/healing/port.ts";
@@ -6,6 +6,10 @@ import { numberIn } from "../../mixins/healing/targets.ts";
 
 const foundMax = 100;
 
+/**
+ * The remedy `department_head_gone`: its target is `department:<id>`; healing removes the head doctor from
+ * the department.
+ */
 export const departmentHeadGone: Remedy = {
   async find(site, { target }) {
     const one = target === undefined ? null : (numberIn("department", target) ?? 0);

@@ -1,4 +1,4 @@
-// A department as stored.
+// The stored department.
 import { defineEntity, type InferEntity, p } from "@mikro-orm/core";
 import type { Department as WireDepartment } from "./departments.contract.ts";
 
@@ -17,6 +17,7 @@ export const DepartmentEntity = defineEntity({
 
 export type DepartmentRow = InferEntity<typeof DepartmentEntity>;
 
+/** Converts a row to its JSON form. */
 export function toDepartment(row: DepartmentRow): WireDepartment {
   return {
     id: row.id,

@@ -1,4 +1,4 @@
-// Reading tenants.
+// Queries for tenants.
 import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { NotFound } from "../shared/errors.ts";
@@ -7,33 +7,35 @@ import { toIso } from "../shared/wire.ts";
 import type { Tenant } from "./tenants.contract.ts";
 import { platformSubdomain, type RegistrationMode, registrationMode } from "./tenants.rules.ts";
 
-/** The interface gives these lists no paging, so they end here. */
+/** The interface defines these lists without paging, so they are bounded here. */
 const listMax = 10_000;
 const columns = "id, name, subdomain, settings, is_active, created_at";
 
-const toWire = (row: Tenant): Tenant => ({ ...row, created_at: toIso(row.created_at) });
+const toTenantJson = (row: Tenant): Tenant => ({ ...row, created_at: toIso(row.created_at) });
 
+/** All tenants; an administrator sees only the own tenant. At most `listMax`. */
 export async function listTenants(call: Call<unknown>): Promise<Tenant[]> {
-  const reach = administeredScope(call.caller);
-  const own = reach === "platform" ? null : reach.tenantId;
-  const rows = await call.db.read<Tenant>(reach, {
+  const scope = administeredScope(call.caller);
+  const own = scope === "platform" ? null : scope.tenantId;
+  const rows = await call.db.read<Tenant>(scope, {
     name: own === null ? "tenants.list_all" : "tenants.list_own",
     text: `select ${columns} from tenants where deleted_at is null and ($1::integer is null or id = $1)
       order by id limit ${listMax}`,
     values: [own],
   });
-  return rows.map(toWire);
+  return rows.map(toTenantJson);
 }
 
+/** @throws NotFound also for a tenant outside the caller's scope */
 export async function getTenant(call: Call<{ tenant_id: number }>): Promise<Tenant> {
-  const reach = administeredScope(call.caller);
-  const row = await call.db.readOne<Tenant>(reach, {
-    name: reach === "platform" ? "tenants.get_any" : "tenants.get_own",
+  const scope = administeredScope(call.caller);
+  const row = await call.db.readOne<Tenant>(scope, {
+    name: scope === "platform" ? "tenants.get_any" : "tenants.get_own",
     text: `select ${columns} from tenants where id = $1 and deleted_at is null`,
     values: [call.params.tenant_id],
   });
   if (row === undefined) throw new NotFound("Tenant");
-  return toWire(row);
+  return toTenantJson(row);
 }
 
 interface PublicTenant {
@@ -42,6 +44,7 @@ interface PublicTenant {
   subdomain: string;
 }
 
+/** Active tenants, without the platform tenant. At most `listMax`. */
 export function listPublicTenants(call: Call<unknown>): Promise<PublicTenant[]> {
   return call.db.read<PublicTenant>(platform, {
     name: "tenants.list_public",
@@ -51,6 +54,10 @@ export function listPublicTenants(call: Call<unknown>): Promise<PublicTenant[]> 
   });
 }
 
+/**
+ * The active tenant of a subdomain, with its registration mode. Case does not matter.
+ * @returns null when there is none
+ */
 export async function findTenant(
   call: Call<{ subdomain: string }>,
 ): Promise<(PublicTenant & { registration: RegistrationMode }) | null> {

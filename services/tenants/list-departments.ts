@@ -1,4 +1,5 @@
-// Reading departments. A tenant has tens of them, seldom hundreds, so a search may walk them all.
+// Queries for departments. A tenant has tens of departments, rarely hundreds, so a search may scan all of
+// them.
 import type { Call } from "../shared/bus/bus.ts";
 import { preparedName } from "../shared/database/scope.ts";
 import { NotFound } from "../shared/errors.ts";
@@ -19,6 +20,7 @@ const publicMax = 10_000;
 
 type Row = Omit<Department, "id"> & { id: number | null; total: number };
 
+/** One page of the departments in the caller's scope, with the exact total. */
 export async function listDepartments(call: Call<Params>): Promise<Page<Department>> {
   const { page, limit, sort_by: by, sort_order: order, search } = call.params;
   const scope = listScope(call.caller, call.params.tenant_id);
@@ -40,6 +42,7 @@ export async function listDepartments(call: Call<Params>): Promise<Page<Departme
   return toPage(items, rows[0]?.total ?? 0, page, limit);
 }
 
+/** The departments of a tenant, for the registration form. @throws NotFound */
 export async function listPublicDepartments(
   call: Call<{ subdomain: string }>,
 ): Promise<{ id: number; name: string }[]> {

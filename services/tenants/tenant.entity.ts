@@ -1,4 +1,4 @@
-// A tenant as stored.
+// The stored tenant.
 import { defineEntity, type InferEntity, p } from "@mikro-orm/core";
 import type { Tenant as WireTenant } from "./tenants.contract.ts";
 
@@ -20,6 +20,7 @@ export const TenantEntity = defineEntity({
 
 export type TenantRow = InferEntity<typeof TenantEntity>;
 
+/** Converts a row to its JSON form. */
 export function toTenant(row: TenantRow): WireTenant {
   return {
     id: row.id,

@@ -1,4 +1,4 @@
-// Tenants: their administration, the public listing, and how other services find one.
+// Actions of the tenants service: administration, the public list, and the look-up for other services.
 import { allow, anyone, onlyServices } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { deletedList } from "../shared/deleted.ts";
@@ -11,7 +11,9 @@ import { registrationModes, settingsFault, subdomainFault } from "./tenants.rule
 
 const bounds =
   "At most 65 536 bytes as JSON in UTF-8, and 8 levels, of which the object itself is the first.";
-/** What else there is belongs to the tenant: this service keeps it and answers it as it came. */
+/**
+ * The keys other than the known ones belong to the tenant: this service stores and returns them unchanged.
+ */
 const storedSettings = dictionary({
   maxBytes: 65_536,
   maxDepth: 8,

@@ -6,7 +6,7 @@ export type RegistrationMode = (typeof registrationModes)[number];
 
 const subdomainPattern = /^[a-z0-9](?:[a-z0-9-]{1,61}[a-z0-9])$/;
 
-/** Names that would clash with the service's own hosts or invite confusion. */
+/** Names that would collide with the service's own hosts or could mislead users. */
 const reserved = new Set(
   `about abuse account accounts admin administrator api app assets auth autoconfig autodiscover backup backups billing blog
    cdn console contact dashboard demo-admin dev dns docs email ftp git health help host hostmaster imap info internal
@@ -15,7 +15,10 @@ const reserved = new Set(
    webhook webhooks webmail www wpad`.split(/\s+/),
 );
 
-/** The text is trimmed; case does not matter. */
+/**
+ * @param value the trimmed subdomain; case does not matter
+ * @returns the reason why it is refused, or undefined
+ */
 export function subdomainFault(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
   const subdomain = value.toLowerCase();
@@ -27,7 +30,10 @@ export function subdomainFault(value: unknown): string | undefined {
     : undefined;
 }
 
-/** The free-form settings have one key the service itself reads. */
+/**
+ * Checks the only key of the free-form settings that the service itself reads.
+ * @returns the reason of a refusal, or undefined
+ */
 export function settingsFault(value: unknown): string | undefined {
   if (typeof value !== "object" || value === null || !("registration" in value)) return undefined;
   return registrationModes.some((mode) => mode === value.registration)
@@ -35,12 +41,16 @@ export function settingsFault(value: unknown): string | undefined {
     : "settings.registration is 'open', 'approval' or 'closed'";
 }
 
-/** For the audit log: the one key that means something here. What else there is may be anything. */
+/**
+ * The part of the settings that the audit log records: only the known key, because the others may hold
+ * anything.
+ */
 export function loggedSettings(settings: Record<string, unknown>): { registration?: RegistrationMode } {
   const mode = registrationModes.find((each) => each === settings.registration);
   return mode === undefined ? {} : { registration: mode };
 }
 
+/** The tenant's registration mode. @param otherwise the default of the installation */
 export function registrationMode(
   settings: Record<string, unknown>,
   otherwise: RegistrationMode,

@@ -1,8 +1,8 @@
-// Tenants: who the service is for.
-// Life cycle: created active → deactivated and reactivated → deleted (hidden at once) → purged with all that is theirs
-// after the retention, or restored by an operator until then. The audit log outlives them.
-// Promises: deactivating or deleting a tenant ends every session in it with the same transaction. The platform tenant
-// can be neither (the database refuses too).
+// Tenants: the clinics that use the service.
+// Life cycle: created active → deactivated and reactivated → deleted (hidden at once) → purged with all its
+// data after the retention, or restored by an operator until then. The audit log is kept after the purge.
+// Promises: deactivating or deleting a tenant ends every session in it in the same transaction. The platform
+// tenant can be neither deactivated nor deleted; the database refuses it too.
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { detectors } from "../../mixins/healing/detectors.ts";
@@ -14,11 +14,11 @@ import { findTenant, getTenant, listPublicTenants, listTenants } from "./find-te
 import {
   bootstrapTenant,
   createTenant,
-  purgeTenants,
   removeTenant,
   restoreTenant,
   updateTenant,
-} from "./keep-tenants.ts";
+} from "./change-tenants.ts";
+import { purgeTenants } from "./purge-tenants.ts";
 import { TenantEntity } from "./tenant.entity.ts";
 import { tenantsContract } from "./tenants.contract.ts";
 import { departmentHeadGone } from "./department-faults.ts";

@@ -1,17 +1,20 @@
-// The rates of what anyone may ask for without a token. Those of a day follow from the two settings of a minute. Counters
-// name nobody: an account, and an account with an origin, are slots that `auth.recognise` makes of them.
+// Rate limits of the endpoints that need no token. The limits per day are derived from the two settings per
+// minute. The keys of the counters name no account in clear text: `account` and `origin` are hashed keys that
+// `auth.recognise` computes.
 import type { Call } from "../shared/bus/bus.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { addressKey, RateLimit } from "../shared/rate-limits.ts";
 
 const minute = 60;
 const day = 86_400;
-/** Of one kind, to one account: asked for by all origins together that it does not know. */
-export const strangersMailsPerDay = 6;
-/** The same of those it knows. */
-export const knownMailsPerDay = 20;
-/** Wishes of one origin for one kind of mail to one account. */
-export const originWishesPerDay = 6;
+/**
+ * Mails of one kind to one account per day, requested by all origins together that the account does not know.
+ */
+export const unknownOriginMailsPerDay = 6;
+/** Mails of one kind to one account per day, requested by origins that the account knows. */
+export const knownOriginMailsPerDay = 20;
+/** Requests of one origin for one kind of mail to one account, per day. */
+export const originRequestsPerDay = 6;
 
 const limitsOf = perRuntime(({ config: { registerPerMinute, mailPerMinute }, database }) => {
   const limit = (name: string, points: number, seconds: number) =>
@@ -25,14 +28,14 @@ const limitsOf = perRuntime(({ config: { registerPerMinute, mailPerMinute }, dat
     mail: limit("mail", mailPerMinute, minute),
     mailPerDay: limit("mail_day", 20 * mailPerMinute, day),
     wish: limit("wish", 1, minute),
-    wishPerDay: limit("wish_day", originWishesPerDay, day),
-    strangersMails: limit("mail_strangers", strangersMailsPerDay, day),
-    knownMails: limit("mail_known", knownMailsPerDay, day),
+    wishPerDay: limit("wish_day", originRequestsPerDay, day),
+    strangersMails: limit("mail_strangers", unknownOriginMailsPerDay, day),
+    knownMails: limit("mail_known", knownOriginMailsPerDay, day),
   };
 });
 
-/** As `auth.recognise` answers. */
-export interface Asked {
+/** The requester, as `auth.recognise` describes it. */
+export interface Requester {
   known: boolean;
   account: string;
   origin: string;
@@ -41,52 +44,74 @@ export interface Asked {
 
 export type MailKind = "verify_email" | "reset_password";
 
-/** Before anything is looked at. */
+/** Limits registrations per client address and minute. Taken before any look-up. @throws TooManyRequests */
 export function limitRegistrations(call: Call<unknown>): Promise<void> {
   return limitsOf(call.runtime).register.take(addressKey(call.caller.facts.ip));
 }
 
-/** Before it is looked at whether the address is taken: the answer would say so. */
-export async function limitRegistration(call: Call<unknown>, tenantId: number, asked: Asked): Promise<void> {
+/**
+ * Limits registrations per client address and per tenant and day. Taken before the look-up of the e-mail
+ * address, so that a refusal does not reveal whether the address is taken.
+ * @throws TooManyRequests
+ */
+export async function limitRegistration(
+  call: Call<unknown>,
+  tenantId: number,
+  asked: Requester,
+): Promise<void> {
   const limits = limitsOf(call.runtime);
   await limits.registerPerDay.take(asked.address);
   await limits.taken.refuseIfSpent(takenKey(tenantId, asked));
   await limits.takenPerTenant.refuseIfSpent(String(tenantId));
   await limits.registerPerTenant.take(String(tenantId));
-  // Each registration sends a mail, to whoever's address it names.
+  // Each registration sends a mail to the address that it names.
   await limits.strangersMails.take(`verify_email:${asked.account}`);
 }
 
-/** That an address is taken is an answer that is given so many times a day only. */
-export async function countTaken(call: Call<unknown>, tenantId: number, asked: Asked): Promise<void> {
+/**
+ * Counts an answer "this address is taken". Their number per day and client, and per tenant, is limited
+ * against enumeration.
+ */
+export async function countTaken(call: Call<unknown>, tenantId: number, asked: Requester): Promise<void> {
   const { taken, takenPerTenant } = limitsOf(call.runtime);
   await taken.take(takenKey(tenantId, asked));
   await takenPerTenant.take(String(tenantId));
 }
 
-const takenKey = (tenantId: number, { address }: Asked) => `${tenantId}:${address}`;
+const takenKey = (tenantId: number, { address }: Requester) => `${tenantId}:${address}`;
 
-/** Before anything is looked at. */
+/**
+ * Limits requests for mails per client address and minute. Taken before any look-up.
+ * @throws TooManyRequests (429)
+ */
 export function limitMails(call: Call<unknown>): Promise<void> {
   return limitsOf(call.runtime).mail.take(addressKey(call.caller.facts.ip));
 }
 
 /**
- * Counts a wish for a mail. Whoever asks too often is told so, by what this origin alone has asked for: it says nothing of
- * the account, and no one uses up another origin's turns.
+ * Counts a request for a mail and refuses when there are too many. Only the requests of this origin count, so
+ * the refusal reveals nothing about the account, and no origin uses up the allowance of another.
+ * @throws TooManyRequests
  */
-export async function limitWishes(call: Call<unknown>, kind: MailKind, asked: Asked): Promise<void> {
+export async function limitMailRequests(
+  call: Call<unknown>,
+  kind: MailKind,
+  asked: Requester,
+): Promise<void> {
   const { mailPerDay, wish, wishPerDay } = limitsOf(call.runtime);
   await mailPerDay.take(asked.address);
   await wish.take(`${kind}:${asked.origin}`);
   await wishPerDay.take(`${kind}:${asked.origin}`);
 }
 
-/** Whether the account has a mail left today for who asks; nobody is told. */
-export function takeTurn(
+/**
+ * Spends one of the account's mails of today.
+ * @returns false when none is left; the client must not learn this
+ */
+export function spendMailAllowance(
   call: Call<unknown>,
   kind: MailKind,
-  asked: Pick<Asked, "known" | "account">,
+  asked: Pick<Requester, "known" | "account">,
 ): Promise<boolean> {
   const { strangersMails, knownMails } = limitsOf(call.runtime);
   return (asked.known ? knownMails : strangersMails).spend(`${kind}:${asked.account}`);

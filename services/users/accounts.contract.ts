@@ -1,4 +1,4 @@
-// What people do about their own account without a token: register, verify the e-mail address, reset the password.
+// Actions on one's own account that need no token: register, verify the e-mail address, reset the password.
 import { anyone, onlyServices } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { deviceHint } from "../shared/device-hint.ts";
@@ -12,7 +12,10 @@ const subdomain = text({ min: 1, max: 63, trim: true });
 const detail = object({ detail: text() }, { name: "Detail" });
 const verification = object({ detail: text(), email_verified: flag() }, { name: "VerificationResult" });
 
-/** What was registered, for the mail that asks whether it was the reader; null when nothing waits to be verified. */
+/**
+ * The registration, shown in the verification mail so that the reader can recognise it. Null when no
+ * registration waits to be verified.
+ */
 const registration = nullable(
   object({
     role: text(),

@@ -1,8 +1,9 @@
-// Accounts in their owner's hands: registering, verifying the e-mail address, resetting the password.
-// Owns the tokens that travel by mail (32 random bytes, stored hashed, single use; a newer verification voids the older, up
-// to three resets are open at once and using one voids all) and what is remembered of a registration until it is verified.
-// Promises: asking for a mail answers the same, after the same work, whether there is such an account or not; the
-// token is made when the mail is sent, so it is never at rest in clear.
+// Self-service of accounts: registration, verification of the e-mail address, password reset.
+// Owns: the tokens sent by mail (32 random bytes, stored as a hash, single use) and the origin of a
+// registration until it is verified. A newer verification token revokes the older one. Up to three reset
+// tokens are valid at once; using one revokes all.
+// Promises: a request for a mail gives the same answer after the same work whether the account exists or not.
+// The token is created when the mail is sent, so its clear text is never stored.
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { implement } from "../shared/bus/bus.ts";

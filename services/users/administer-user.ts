@@ -1,5 +1,5 @@
-// Blocking, roles, deletion and restoring. Each takes the tenant's row lock first, so that two administrators who act
-// on each other at once are seen one after the other and the last one stays.
+// Blocking, roles, deletion and restoring of users. Each change locks the tenant's row first, so that two
+// administrators who act on each other at the same time are serialised and one of them always remains.
 import { LockMode } from "@mikro-orm/core";
 import { roleOf } from "../shared/access.ts";
 import type { Call } from "../shared/bus/bus.ts";
@@ -30,14 +30,18 @@ function actorOf(call: OfUser): Actor {
   return { userId: principal.kind === "user" ? principal.userId : undefined, role };
 }
 
-interface Held {
+interface LockedUser {
   user: UserRow;
   isPlatform: boolean;
   target: Target;
 }
 
-/** Finds the user within the caller's reach and holds the tenant until the transaction ends. */
-async function lockUser(call: OfUser, change: Change): Promise<Held> {
+/**
+ * Finds the user within the caller's scope. Locks the tenant's row and the user's row until the transaction
+ * ends.
+ * @throws NotFound
+ */
+async function lockUser(call: OfUser, change: Change): Promise<LockedUser> {
   const id = call.params.user_id;
   const [tenant] = await change.execute<{ id: number; subdomain: string }>(
     `select t.id, t.subdomain from tenants t where t.deleted_at is null
@@ -62,6 +66,11 @@ async function lockUser(call: OfUser, change: Change): Promise<Held> {
 const targetOf = (user: UserRow) => ({ type: "user", id: user.id });
 const now = () => new Date();
 
+/**
+ * Blocks or unblocks a user; the first unblocking approves a pending user. Blocking ends every session of the
+ * user.
+ * @throws NotFound, Forbidden `role_too_high`, Conflict `own_account`, `last_admin` or `last_superadmin`
+ */
 export async function setBlocked(call: OfUser, blocked: boolean): Promise<User> {
   const actor = actorOf(call);
   const user = await call.db.change(administeredScope(call.caller), call.caller, async (change) => {
@@ -71,7 +80,7 @@ export async function setBlocked(call: OfUser, blocked: boolean): Promise<User> 
     else if (isHigher(held.user.role, actor.role))
       throw new Forbidden("role_too_high", "This role is above yours");
     if (held.user.isActive === !blocked) return held.user;
-    applyBlock(held.user, blocked);
+    setActive(held.user, blocked);
     const verb = blocked ? "block" : "unblock";
     const { tenantId } = held.user;
     await settleRegistration(change, tenantId, held.user.id);
@@ -85,18 +94,24 @@ export async function setBlocked(call: OfUser, blocked: boolean): Promise<User> 
     if (!blocked && wasPending) await change.enqueue("mail.account_approved", { user_id: held.user.id });
     return held.user;
   });
-  if (blocked) tellSessionsEnded(call, user);
+  if (blocked) hintSessionsEnded(call, user);
   else await call.bus("auth.clear_lockout", { tenant_id: user.tenantId, user_id: user.id });
   return toUser(user);
 }
 
-function applyBlock(user: UserRow, blocked: boolean): void {
+function setActive(user: UserRow, blocked: boolean): void {
   user.isActive = !blocked;
   user.updatedAt = now();
   if (blocked) user.sessionEpoch += 1;
   else user.approvedAt ??= now();
 }
 
+/**
+ * Changes a user's role and ends every session of the user. A role that may not head a department gives up
+ * its headships.
+ * @throws NotFound, Invalid, Forbidden `role_too_high`, Conflict `own_account`, `last_admin` or
+ * `last_superadmin`
+ */
 export async function changeRole(call: Call<{ user_id: number; role: Role }>): Promise<User> {
   const actor = actorOf(call);
   const { role } = call.params;
@@ -126,11 +141,11 @@ export async function changeRole(call: Call<{ user_id: number; role: Role }>): P
     });
     return held.user;
   });
-  tellSessionsEnded(call, user);
+  hintSessionsEnded(call, user);
   return toUser(user);
 }
 
-function tellSessionsEnded(call: OfUser, user: UserRow): void {
+function hintSessionsEnded(call: OfUser, user: UserRow): void {
   call.hint("users.sessions_ended", { tenant_id: user.tenantId, user_id: user.id });
 }
 
@@ -143,6 +158,10 @@ async function leaveHeadship(change: Change, user: UserRow): Promise<void> {
   );
 }
 
+/**
+ * Marks a user as deleted and ends every session. The row is purged after the retention.
+ * @throws NotFound, Forbidden `role_too_high`, Conflict `own_account`, `last_admin` or `last_superadmin`
+ */
 export async function removeUser(call: OfUser): Promise<void> {
   const actor = actorOf(call);
   const user = await call.db.change(administeredScope(call.caller), call.caller, async (change) => {
@@ -156,10 +175,14 @@ export async function removeUser(call: OfUser): Promise<void> {
     change.publishEvent({ tenantId, kind: "user.deleted", payload: { user_id: id } });
     return held.user;
   });
-  tellSessionsEnded(call, user);
+  hintSessionsEnded(call, user);
 }
 
-/** Only operators reach it (no route): a deleted user comes back blocked or active as it was, with no session. */
+/**
+ * Restores a deleted user, blocked or active as before and without a session. Only operators can call it:
+ * there is no route.
+ * @throws Forbidden, NotFound, Conflict `not_deleted` or `email_taken`
+ */
 export async function restoreUser(call: OfUser): Promise<User> {
   if (ownTenant(call.caller) !== undefined) throw new Forbidden();
   const restore = call.db.change(platform, call.caller, async (change) => {

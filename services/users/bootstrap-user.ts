@@ -1,4 +1,4 @@
-// The users that a start makes sure of: the first superadmin and the demo's people.
+// Creates the users that must exist after a start: the first superadmin and the users of the demo.
 import type { Call, ResultOf } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
@@ -8,25 +8,25 @@ import type { usersContract } from "./users.contract.ts";
 type Contract = (typeof usersContract)["users.bootstrap"];
 type Bootstrap = Call<ParamsOf<Contract>>;
 
-interface Found {
+interface ExistingUser {
   id: number;
   session_epoch: number;
 }
 
 /**
- * Idempotent: an account with this e-mail address, also a blocked one, is left as it is, unless one of the passwords in
- * `instead_of` opens it: then it gets the given one.
+ * Idempotent. An existing account with this e-mail address stays unchanged, also when it is blocked.
+ * Exception: when one of the passwords in `instead_of` is its current password, it gets the given one.
  */
 export async function bootstrapUser(call: Bootstrap): Promise<ResultOf<Contract>> {
   const { params } = call;
   const { tenant_id: tenantId } = params;
-  const found = await call.db.readOne<Found>(platform, {
+  const found = await call.db.readOne<ExistingUser>(platform, {
     text: `select id, session_epoch from users where tenant_id = $1 and lower(email) = lower($2)
       and deleted_at is null`,
     values: [tenantId, params.email],
   });
   if (found !== undefined) {
-    const replaced = (await isFormer(call, found)) && (await replacePassword(call, found));
+    const replaced = (await hasReplaceablePassword(call, found)) && (await replacePassword(call, found));
     return { id: found.id, created: false, replaced };
   }
   const passwordHash = await call.runtime.hasher.hash(params.password);
@@ -36,7 +36,7 @@ export async function bootstrapUser(call: Bootstrap): Promise<ResultOf<Contract>
   return { id: row.id, created: true, replaced: false };
 }
 
-async function isFormer(call: Bootstrap, { id: userId }: Found): Promise<boolean> {
+async function hasReplaceablePassword(call: Bootstrap, { id: userId }: ExistingUser): Promise<boolean> {
   const { tenant_id: tenantId, password: wanted, instead_of: formers } = call.params;
   for (const former of formers) {
     if (former === wanted) continue;
@@ -46,8 +46,14 @@ async function isFormer(call: Bootstrap, { id: userId }: Found): Promise<boolean
   return false;
 }
 
-/** What was signed in with the former password is signed out. A change meanwhile has raised the epoch, and stays. */
-async function replacePassword(call: Bootstrap, { id, session_epoch: epoch }: Found): Promise<boolean> {
+/**
+ * Replaces the password and ends every session. If the password was changed meanwhile, the epoch was raised
+ * and that change stays.
+ */
+async function replacePassword(
+  call: Bootstrap,
+  { id, session_epoch: epoch }: ExistingUser,
+): Promise<boolean> {
   const { tenant_id: tenantId, password } = call.params;
   const hash = await call.runtime.hasher.hash(password);
   return call.db.change(platform, call.caller, async (change) => {

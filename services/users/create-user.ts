@@ -1,4 +1,4 @@
-// Making a user, by an administrator or at start-up.
+// Creation of a user, by an administrator or at start.
 import type { AuditChanges } from "../shared/audit-changes.ts";
 import { roleOf } from "../shared/access.ts";
 import type { Call } from "../shared/bus/bus.ts";
@@ -21,19 +21,19 @@ export interface NewUser {
   departmentId: number | null;
   canSeeAllPatients: boolean;
   passwordHash: string;
-  /** Pending users wait for an administrator's approval. */
+  /** False: the user is pending and waits for an administrator's approval. */
   approved: boolean;
   emailVerified: boolean;
 }
 
-/** What the database itself refuses about a user, in the client's words. */
+/** The client's error for each constraint of the database that a user can violate. */
 export const userViolations = {
   users_email: () => new Conflict("email_taken", "This e-mail address is already in use in this tenant"),
   users_tenant_id_department_id_fkey: () => Invalid.body("department_id", "the department does not exist"),
   users_tenant_id_fkey: () => Invalid.body("tenant_id", "the tenant does not exist"),
 };
 
-/** The row, its audit entry and its event, all within the caller's transaction. */
+/** Inserts the user, the audit entry and the event in the caller's transaction. */
 export async function insertUser(
   change: Change,
   action: string,
@@ -71,7 +71,7 @@ interface TenantFacts {
   subdomain: string;
 }
 
-/** The tenant of a user to be made; locked for sharing, so that it cannot be deleted meanwhile. */
+/** Finds the tenant of a new user and locks its row for key share, so that it cannot be deleted meanwhile. */
 export async function tenantFor(change: Change, tenantId: number): Promise<TenantFacts | undefined> {
   const sql = "select id, name, subdomain from tenants where id = $1 and deleted_at is null for key share";
   return (await change.execute<TenantFacts>(sql, [tenantId]))[0];
@@ -79,6 +79,10 @@ export async function tenantFor(change: Change, tenantId: number): Promise<Tenan
 
 type Params = ParamsOf<(typeof usersContract)["users.create"]>;
 
+/**
+ * Creates an active, verified user in the caller's tenant; an operator names the tenant.
+ * @throws Invalid, Forbidden `role_too_high`, Conflict `email_taken`
+ */
 export async function createUser(call: Call<Params>): Promise<User> {
   const { params, caller } = call;
   const role = roleOf(caller);
@@ -104,7 +108,10 @@ export async function createUser(call: Call<Params>): Promise<User> {
   return toUser(await mapViolations(userViolations, insert));
 }
 
-/** Approved and verified: whoever typed the address vouches for it. */
+/**
+ * A user who is approved and verified from the start, because the administrator who typed the address vouches
+ * for it.
+ */
 export function vouchedFor(
   params: Omit<Params, "tenant_id">,
   tenantId: number,
@@ -123,6 +130,7 @@ export function vouchedFor(
   };
 }
 
+/** @throws Invalid for `field` when the password is too weak or contains the user's or the tenant's names */
 export function assertGoodPassword(
   field: string,
   password: string,

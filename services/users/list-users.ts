@@ -1,5 +1,5 @@
-// The list of users. The total is exact and cheap: without a search it is the sum of a few counters that triggers
-// keep, with one it is the size of what the search found.
+// The list of users. The total is exact and cheap: without a search it is the sum of a few counters that
+// triggers maintain, with a search it is the number of hits.
 import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import { preparedName, type Scope, type Statement } from "../shared/database/scope.ts";
@@ -21,9 +21,12 @@ const sortColumns: Record<Exclude<(typeof userSorts)[number], "id">, string> = {
 const columns = `u.id, u.email, u.full_name, u.role, u.tenant_id, u.department_id, u.can_see_all_patients, u.is_active,
   u.email_verified, u.created_at`;
 
-/** The page hangs on the total by a left join, so an empty page still brings it: then `id` is null. */
+/**
+ * The page is joined to the total by a left join, so an empty page still carries the total; its `id` is null.
+ */
 type Row = Omit<User, "id"> & { id: number | null; total: number };
 
+/** One page of the users in the caller's scope, with the exact total. */
 export async function listUsers(call: Call<Params>): Promise<Page<User>> {
   const { page, limit } = call.params;
   const scope = listScope(call.caller, call.params.tenant_id);
@@ -36,6 +39,7 @@ export async function listUsers(call: Call<Params>): Promise<Page<User>> {
   return toPage(items, rows[0]?.total ?? 0, page, limit);
 }
 
+/** The statement for one page. Exported for the test that checks its plan. @param offset rows to skip */
 export function listStatement(scope: Scope, params: Params, offset: number): Statement {
   const search = params.search ?? "";
   return search !== "" && scope !== "platform"
@@ -43,7 +47,10 @@ export function listStatement(scope: Scope, params: Params, offset: number): Sta
     : browseStatement(scope, search, params, offset);
 }
 
-/** The search function finds the page's ids by its indexes; the rows themselves are read under the policies. */
+/**
+ * The search function finds the ids of the page by its indexes. The rows themselves are read under the
+ * policies.
+ */
 function searchStatement(tenantId: number, search: string, params: Params, offset: number): Statement {
   const { role, is_active: isActive, sort_by: sort, sort_order: order, limit } = params;
   return {
@@ -65,7 +72,10 @@ function searchStatement(tenantId: number, search: string, params: Params, offse
   };
 }
 
-/** Without a search; and a superadmin's search over all tenants, whose policy lets the index be used as it is. */
+/**
+ * Without a search, or a superadmin's search over all tenants, where the policy lets the planner use the
+ * index directly.
+ */
 function browseStatement(scope: Scope, search: string, params: Params, offset: number): Statement {
   const { values, bind } = binder();
   const where = [
@@ -83,7 +93,7 @@ function browseStatement(scope: Scope, search: string, params: Params, offset: n
       ? `select coalesce(sum(users), 0)::integer as total from user_counts u where ${counted}`
       : `select count(*)::integer as total from users u where ${filters}`;
   const order = params.sort_order === "desc" ? "desc" : "asc";
-  // As the tenant's indexes have it (see the migration); over all tenants it is the primary key that is wanted.
+  // Matches the order of the tenant's indexes (see the migration). Over all tenants the primary key is used.
   const id = scope === "platform" ? "u.id" : "u.id::bigint";
   const sort = params.sort_by === "id" ? "" : `${sortColumns[params.sort_by]} ${order}, `;
   const text = `select total.total, p.* from (${total}) total

@@ -1,8 +1,9 @@
-// The secret a mail carries: shown once, stored only as its hash.
+// The secret token in a mail: returned once, stored only as its hash.
 import { createHash, randomBytes } from "node:crypto";
 
 const tokenBytes = 32;
 
+/** SHA-256 of the token, 32 bytes. The token is random, so a slow hash would add nothing. */
 export function hashMailToken(token: string): Buffer {
   return createHash("sha256").update(token).digest();
 }

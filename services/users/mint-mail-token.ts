@@ -1,4 +1,4 @@
-// Making the token of a mail at the moment it is sent, and finding whom to send to.
+// Creates the token of a mail at the moment of sending, and finds the recipient.
 import type { Call, ResultOf } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
@@ -25,18 +25,22 @@ interface Account extends Recipient {
   tenant_id: number;
   role: string;
   department: string | null;
-  /** ISO 8601. Null: no registration waits to be verified. */
+  /** ISO 8601. Null when no registration waits to be verified. */
   registered_at: string | null;
   ip: string | null;
 }
 
 type Contract = (typeof accountsContract)["accounts.mint_mail_token"];
 
+/**
+ * Creates the token for a mail and stores its hash.
+ * @returns null when there is no such account, or no reset link may be added
+ */
 export async function mintMailToken(call: Call<ParamsOf<Contract>>): Promise<ResultOf<Contract>> {
   const { kind, turn, request } = call.params;
   const { token, hash } = newMailToken();
   return call.db.change(platform, call.caller, async (change) => {
-    const account = await holdAccount(change, call.params);
+    const account = await lockAccount(change, call.params);
     if (account === undefined) return null;
     const {
       user_id: userId,
@@ -47,8 +51,9 @@ export async function mintMailToken(call: Call<ParamsOf<Contract>>): Promise<Res
       ip,
       ...recipient
     } = account;
-    const wish = { known: turn === "known", request: request === "" ? null : request };
-    const slot = kind === "verify_email" ? 1 : slotFor(await openLinks(change, tenantId, userId), wish);
+    const linkRequest = { known: turn === "known", request: request === "" ? null : request };
+    const slot =
+      kind === "verify_email" ? 1 : slotFor(await openLinks(change, tenantId, userId), linkRequest);
     if (slot === undefined) return null;
     await change.execute(
       `insert into mail_tokens (tenant_id, user_id, kind, slot, token_hash, known, request, expires_at)
@@ -56,7 +61,7 @@ export async function mintMailToken(call: Call<ParamsOf<Contract>>): Promise<Res
        on conflict (tenant_id, user_id, kind, slot) do update
          set token_hash = excluded.token_hash, known = excluded.known, request = excluded.request,
            created_at = now(), expires_at = excluded.expires_at`,
-      [tenantId, userId, kind, slot, hash, wish.known, wish.request, lifeHours[kind]],
+      [tenantId, userId, kind, slot, hash, linkRequest.known, linkRequest.request, lifeHours[kind]],
     );
     change.audit({ tenantId, action: audits[kind], target: { type: "user", id: userId } });
     const registration = at === null ? null : { role, department, registered_at: at, ip };
@@ -64,8 +69,11 @@ export async function mintMailToken(call: Call<ParamsOf<Contract>>): Promise<Res
   });
 }
 
-/** Held until the transaction ends, so that of two mails at once each sees the other's token. */
-async function holdAccount(
+/**
+ * Finds the account and locks its row until the transaction ends, so that of two concurrent mails each sees
+ * the other's token.
+ */
+async function lockAccount(
   change: Change,
   { subdomain, email, kind }: ParamsOf<Contract>,
 ): Promise<Account | undefined> {
@@ -93,6 +101,10 @@ function openLinks(change: Change, tenantId: number, userId: number): Promise<Op
   );
 }
 
+/**
+ * The recipient of a mail about an account.
+ * @returns null when the account or its tenant is deleted or inactive
+ */
 export async function findRecipient(call: Call<{ user_id: number }>): Promise<Recipient | null> {
   const row = await call.db.readOne<Recipient>(platform, {
     text: `select u.email as to, u.full_name, t.name as tenant_name from users u join tenants t on t.id = u.tenant_id

@@ -1,8 +1,12 @@
 // Pure decisions about preferences.
 
+/** Bound of a user's settings, in bytes as JSON in UTF-8. */
 export const settingsBytesMax = 65_536;
 
-/** Top-level merge: null removes a key. @returns undefined when the result is larger than settings may be */
+/**
+ * Merges at the top level; null removes a key.
+ * @returns undefined when the result exceeds `settingsBytesMax`
+ */
 export function mergeSettings(
   before: Record<string, unknown>,
   changes: Record<string, unknown>,

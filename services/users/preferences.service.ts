@@ -1,5 +1,6 @@
-// Each user's preferences: one row per user who ever set any, gone with the user.
-// Promises: settings are merged at the top level under the row's lock, so two clients do not undo each other; nobody changes them without end.
+// Preferences of a user: one row for each user who ever set any, deleted with the user.
+// Promises: settings are merged at the top level under the row's lock, so that two clients do not overwrite
+// each other. The number of changes per hour is limited.
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { type Call, implement } from "../shared/bus/bus.ts";
@@ -22,7 +23,10 @@ interface Answer {
   updated_at: string | null;
 }
 
-/** Each is an entry in the audit log for ever. A client that saves with every move of the mouse may do so for a while. */
+/**
+ * 600 changes per hour and user, because each one is a permanent audit entry. Enough for a client that saves
+ * while the user drags something.
+ */
 const changesOf = perRuntime(({ database: db }) => new RateLimit(db, "preferences", 600, 3_600));
 
 const unset: Answer = { theme: "system", settings: {}, updated_at: null };

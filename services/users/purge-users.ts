@@ -1,6 +1,6 @@
-// The end of deleted users, and of registrations whose address nobody verified and no administrator took up: their rows (and
-// with them sessions, preferences, mail tokens) go after the retention, in batches so that no transaction grows with the
-// number of them.
+// Purges users after the retention: deleted users, and registrations whose address nobody verified and no
+// administrator approved. Their sessions, preferences and mail tokens are deleted with them. Batches bound
+// the size of a transaction.
 import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
@@ -16,9 +16,12 @@ const unverified = `select u.id from registrations r join users u on u.tenant_id
     and u.deleted_at is null
   order by r.created_at limit ${batch} for update of u, r skip locked`;
 
+/**
+ * The job `users.purge`. At most `batch` × `batchesMax` users of each kind per run; the next run continues.
+ */
 export async function purgeDeletedUsers(this: { runtime: Runtime }): Promise<void> {
   await purge(this.runtime, deleted);
-  // Of these nobody was told yet that they are gone.
+  // Deleted users were published as `user.deleted` when they were deleted; these were not.
   await purge(this.runtime, unverified, (change, tenantId, id) =>
     change.publishEvent({ tenantId, kind: "user.deleted", payload: { user_id: id } }),
   );

@@ -1,4 +1,4 @@
-// The signed-in user's own profile: one statement, on every client's start-up path.
+// The profile of the signed-in user. One statement, because every client calls it at start.
 import type { Call } from "../shared/bus/bus.ts";
 import type { Statement } from "../shared/database/scope.ts";
 import { Unauthorized } from "../shared/errors.ts";
@@ -9,6 +9,7 @@ interface Row extends Omit<Profile, "department"> {
   department_name: string | null;
 }
 
+/** The prepared statement that reads one profile. */
 export function profileStatement(tenantId: number, userId: number): Statement {
   return {
     name: "users.profile",
@@ -20,6 +21,7 @@ export function profileStatement(tenantId: number, userId: number): Statement {
   };
 }
 
+/** @throws Unauthorized when the caller is an operator or the user was deleted */
 export async function readProfile(call: Call<unknown>): Promise<Profile> {
   const { principal } = call.caller;
   // An operator at the REPL has no profile.
@@ -30,6 +32,7 @@ export async function readProfile(call: Call<unknown>): Promise<Profile> {
   return toProfile(row);
 }
 
+/** Converts a row to its JSON form. */
 export function toProfile({ department_name: name, created_at, ...row }: Row): Profile {
   const { id, email, full_name, role, tenant_id, department_id, ...rest } = row;
   const department = department_id === null || name === null ? null : { id: department_id, name };

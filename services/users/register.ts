@@ -1,4 +1,4 @@
-// Registering with a tenant.
+// Registration with a tenant.
 import { randomUUID } from "node:crypto";
 import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
@@ -7,7 +7,7 @@ import { mapViolations } from "../shared/failures.ts";
 import { auditRefusal } from "../shared/limits/audit-refusal.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { registrableRoles } from "../shared/roles.ts";
-import { type Asked, countTaken, limitRegistration, limitRegistrations } from "./account-limits.ts";
+import { type Requester, countTaken, limitRegistration, limitRegistrations } from "./account-limits.ts";
 import type { accountsContract } from "./accounts.contract.ts";
 import { assertGoodPassword, insertUser, type NewUser, tenantFor, userViolations } from "./create-user.ts";
 import { profileStatement, toProfile } from "./read-profile.ts";
@@ -16,6 +16,11 @@ import type { Profile } from "./users.contract.ts";
 
 const platformSubdomain = "platform";
 
+/**
+ * Registers a user who is pending (or active where registration is open) and sends the verification mail.
+ * @throws NotFound, Forbidden `role_not_registrable` or `registration_closed`, Invalid, Conflict
+ * `email_taken`, TooManyRequests
+ */
 export async function register(
   call: Call<ParamsOf<(typeof accountsContract)["accounts.register"]>>,
 ): Promise<Profile> {
@@ -59,7 +64,10 @@ export async function register(
   return toProfile(row);
 }
 
-/** Its mail would never come. Where nobody can say, it is tried. */
+/**
+ * Refuses an address that the mail server cannot deliver to. If the mail service cannot answer, the address
+ * is accepted.
+ */
 async function assertDeliverable(call: Call<unknown>, email: string): Promise<void> {
   if (!/\P{ASCII}/u.test(email)) return;
   const { ok } = await call.bus("mail.delivers", { email }).catch(() => ({ ok: true }));
@@ -88,19 +96,19 @@ async function insertRegistration(
   return row.id;
 }
 
-/** Who asks for a taken address is told so, a few times a day. */
+/** Counts an answer "this address is taken", then rethrows the error. */
 async function refuse(
   call: Call<unknown>,
   { tenantId }: NewUser,
-  asked: Asked,
+  asked: Requester,
   error: unknown,
 ): Promise<never> {
-  // Ours, thrown in this very process a moment ago.
+  // The error is a ServiceError: it was thrown in this process.
   if ((error as Partial<ServiceError>).type === "email_taken") await countTaken(call, tenantId, asked);
   throw error;
 }
 
-/** The gateway records refusals of those who signed in; who registers has not. */
+/** Writes the audit entry of a refusal. The gateway writes it only for callers who are signed in. */
 async function recordRefusal(call: Call<unknown>, tenantId: number, code: string): Promise<void> {
   const facts = { tenantId, action: "user.register", outcome: "denied", changes: { code } } as const;
   await call.db.change({ tenantId }, call.caller, (change) =>

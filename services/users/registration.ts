@@ -1,11 +1,11 @@
-// What is remembered of a registration until its address is verified: from where it came. As long as nobody has verified the
-// address and no administrator has acted on the account, another registration of the address takes its place.
+// The origin of a registration, kept until the address is verified. Until somebody verifies the address or an
+// administrator acts on the account, another registration of the same address replaces this one.
 import type { Change } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import { addressKey } from "../shared/rate-limits.ts";
 
-/** @param ip the client's address, as it is named in the mail */
+/** Stores the origin. @param ip the client's address, which the verification mail names */
 export async function recordRegistration(
   change: Change,
   tenantId: number,
@@ -19,12 +19,15 @@ export async function recordRegistration(
   ]);
 }
 
-/** It waits for nothing any more. */
+/** Deletes the origin: the registration is completed or replaced. */
 export async function endRegistration(change: Change, tenantId: number, userId: number): Promise<void> {
   await change.execute("delete from registrations where tenant_id = $1 and user_id = $2", [tenantId, userId]);
 }
 
-/** An administrator has acted on the account, and meant this registration and no other. */
+/**
+ * Marks the registration as settled, because an administrator has acted on this account. It can no longer be
+ * replaced.
+ */
 export async function settleRegistration(change: Change, tenantId: number, userId: number): Promise<void> {
   await change.execute(
     "update registrations set settled = true where tenant_id = $1 and user_id = $2 and not settled",
@@ -33,22 +36,24 @@ export async function settleRegistration(change: Change, tenantId: number, userI
 }
 
 /**
- * Deletes the account whose registration waits for its address to be verified, and with it what its tokens open: the new one has an id of its own,
- * so that whoever has looked at the old one cannot approve the other unseen. Holds the address until the transaction ends.
- * @returns the id that is gone, or undefined when there was none to replace
+ * Deletes the account whose address is still unverified, with its tokens. The new account gets its own id, so
+ * an administrator who looked at the old one cannot approve the new one by mistake. Locks the address until
+ * the transaction ends.
+ * @returns the id of the deleted account, or undefined when there was none to replace
  */
 export async function removeUnverified(
   change: Change,
   tenantId: number,
   email: string,
 ): Promise<number | undefined> {
-  // Of several at once each replaces the one before; without it they would clash.
+  // Serialises concurrent registrations of one address: each replaces the one before. Without the lock they
+  // would violate the unique index.
   await change.execute("select pg_advisory_xact_lock($1, hashtext('register ' || lower($2)))", [
     tenantId,
     email,
   ]);
   const [old] = await change.execute<{ id: number }>(
-    // Who was blocked, or given another role, has had an epoch; who was approved has only that it is settled.
+    // Blocking and role changes raise the epoch; an approval only sets `settled`.
     `select u.id from users u left join registrations r on r.tenant_id = u.tenant_id and r.user_id = u.id
      where u.tenant_id = $1 and lower(u.email) = lower($2) and u.deleted_at is null and not u.email_verified
        and u.session_epoch = 0 and r.settled is not true for update of u`,
@@ -66,8 +71,8 @@ export async function removeUnverified(
   return old.id;
 }
 
-/** Whether `ip` is where the address was registered that still waits for its verification. */
-export async function isWhereRegistered(
+/** Whether `ip` is the origin of the pending registration of this address. */
+export async function isOriginOfRegistration(
   database: Database,
   { subdomain, email }: { subdomain: string; email: string },
   ip: string | null,
@@ -82,7 +87,7 @@ export async function isWhereRegistered(
   return row !== undefined && isSameOrigin(row.ip, ip);
 }
 
-/** Two addresses of one client; what is not known is nobody's. */
+/** Whether both addresses belong to one client. An unknown address matches none. */
 export function isSameOrigin(one: string | null, other: string | null): boolean {
   return one !== null && other !== null && addressKey(one) === addressKey(other);
 }

@@ -1,4 +1,5 @@
-// Taking a hash that `auth` made anew of a password that was just right, where it costs more to guess than the one before.
+// Stores a stronger hash of an unchanged password. `auth` computes it after a successful sign-in when the
+// parameters of the hash were raised.
 import type { Call } from "../shared/bus/bus.ts";
 
 interface Renewal {
@@ -9,8 +10,8 @@ interface Renewal {
 }
 
 /**
- * The password stays, so no session ends. Whoever sets another one raises the user's epoch (every session ends then), so a
- * password that was changed meanwhile is left alone; and only `auth` may read the hash itself.
+ * The password stays the same, so no session ends. Setting another password raises the user's epoch, so a
+ * password that was changed meanwhile is not overwritten. Only `auth` may read the hash.
  */
 export async function renewHash(call: Call<Renewal>): Promise<void> {
   const { tenant_id: tenantId, user_id: userId, user_epoch: epoch, new_hash: fresh } = call.params;

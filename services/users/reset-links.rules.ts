@@ -1,26 +1,28 @@
-// How many links to reset one account's password are open at once, and which of them a new one ends. Pure.
+// How many password reset links of one account are valid at once, and which one a new link replaces. Pure
+// functions.
 
-/** An open link, by its place among the account's. */
+/** A valid link and its slot among the account's links. */
 export interface OpenLink {
   slot: number;
-  /** It was asked for from an origin that the account knows. */
+  /** Whether it was requested from an origin that the account knows. */
   known: boolean;
-  /** The wish it was made for. */
+  /** The id of the request that it was created for. */
   request: string | null;
 }
 
 const slots = [1, 2, 3] as const;
 
 /**
- * The place of a new link; undefined: none is made, as three are open in the owner's mailbox, of which each will do. A
- * stranger ends no other link; an origin that the account knows ends the oldest of the strangers', or else of all.
+ * The slot of a new link. Undefined when no link is created, because three valid ones are in the owner's
+ * mailbox already. A request from an unknown origin replaces no other link. One from a known origin replaces
+ * the oldest link of unknown origins, or else the oldest of all.
  * @param open oldest first
  */
-export function slotFor(open: readonly OpenLink[], wish: Omit<OpenLink, "slot">): number | undefined {
-  // The job of a mail that could not be sent is tried again: that is the same link.
-  const same = open.find(({ request }) => request !== null && request === wish.request);
+export function slotFor(open: readonly OpenLink[], newLink: Omit<OpenLink, "slot">): number | undefined {
+  // A retried job of the same request gets the same slot.
+  const same = open.find(({ request }) => request !== null && request === newLink.request);
   if (same !== undefined) return same.slot;
   const free = slots.find((slot) => open.every((link) => link.slot !== slot));
-  if (free !== undefined || !wish.known) return free;
+  if (free !== undefined || !newLink.known) return free;
   return (open.find(({ known }) => !known) ?? open[0])?.slot;
 }

@@ -1,22 +1,27 @@
-// Completing a reset with the token from the mail.
+// Completes a password reset with the token from the mail.
 import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { assertGoodPassword } from "./create-user.ts";
 import { endRegistration } from "./registration.ts";
 import { ownerOf, takeToken } from "./take-mail-token.ts";
 
+/**
+ * Sets the password, verifies the address, ends every session and revokes the account's mail tokens.
+ * @throws BadRequest `invalid_token`, Invalid when the password is too weak
+ */
 export async function resetPassword(
   call: Call<{ token: string; new_password: string }>,
 ): Promise<{ detail: string }> {
   const { token, new_password: password } = call.params;
   const owner = await ownerOf(call.db, "reset_password", token);
-  // A password that is refused leaves the token usable for a better one.
+  // Checked before the token is used, so that the user can try again with a stronger password.
   assertGoodPassword("new_password", password, { ...owner, tenant: owner });
   const passwordHash = await call.runtime.hasher.hash(password);
   const { user_id: userId, tenant_id: tenantId } = owner;
   await call.db.change(platform, call.caller, async (change) => {
     await takeToken(change, "reset_password", token, owner);
-    // Whoever reads the mailbox owns the address, so it counts as verified; a block stays a block.
+    // The owner of the mailbox owns the address, so the address counts as verified. A blocked user stays
+    // blocked.
     await change.execute(
       `update users set password_hash = $1, session_epoch = session_epoch + 1, email_verified = true, updated_at = now()
        where tenant_id = $2 and id = $3`,
@@ -32,7 +37,7 @@ export async function resetPassword(
       payload: { user_id: userId, fields: ["password"] },
     });
   });
-  // What was counted was guesses at a password that is no more.
+  // The failed attempts were made against the former password.
   await call.bus("auth.clear_lockout", { tenant_id: tenantId, user_id: userId });
   await call.bus("auth.remember_origin", { tenant_id: tenantId, user_id: userId });
   return { detail: "The password is changed; sign in with the new one" };

@@ -1,4 +1,4 @@
-// Using up the token from a mail. Wrong, used and expired ones are answered alike.
+// Uses the token from a mail. Wrong, used and expired tokens get the same answer.
 import type { Change } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
@@ -6,20 +6,20 @@ import { BadRequest } from "../shared/errors.ts";
 import type { MailKind } from "./account-limits.ts";
 import { hashMailToken } from "./mail-token.ts";
 
-/** Whose token it is. */
+/** The account that a token belongs to. */
 export interface TokenOwner {
   user_id: number;
   tenant_id: number;
   email: string;
   full_name: string;
-  /** The tenant's. */
+  /** The tenant's name. */
   name: string;
   subdomain: string;
-  /** Where the address was registered from, while that waits for its verification. */
+  /** The client's address at registration, while the registration waits to be verified. */
   registered_from: string | null;
 }
 
-/** @throws BadRequest for what is no token of this kind, or not any more */
+/** @throws BadRequest `invalid_token` when the token is unknown, used, expired or of another kind */
 export async function ownerOf(database: Database, kind: MailKind, token: string): Promise<TokenOwner> {
   const owner = await database.readOne<TokenOwner>(platform, {
     name: "accounts.token_owner",
@@ -37,8 +37,8 @@ export async function ownerOf(database: Database, kind: MailKind, token: string)
 }
 
 /**
- * Deleting the row is what uses the token: of many who try at once, one gets it.
- * @throws BadRequest when it was used, or its account went, since `ownerOf` found it
+ * Uses the token by deleting its row: of several concurrent attempts only one succeeds.
+ * @throws BadRequest `invalid_token` when it was used, or its account was deleted, after `ownerOf` found it
  */
 export async function takeToken(
   change: Change,
@@ -46,7 +46,7 @@ export async function takeToken(
   token: string,
   { tenant_id: tenantId, user_id: userId }: TokenOwner,
 ): Promise<void> {
-  // The account before its tokens, as everywhere: whoever takes both waits in the same order.
+  // The account is locked before its tokens, in the same order as everywhere, so that no deadlock can occur.
   const held = await change.execute(
     `select u.id from users u join tenants t on t.id = u.tenant_id
      where u.tenant_id = $1 and u.id = $2 and u.deleted_at is null and t.is_active and t.deleted_at is null

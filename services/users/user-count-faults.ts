@@ -1,13 +1,13 @@
-// user_counts against a count of the users. Both are read by one statement, so what is being changed at the moment is in
-// both or in neither, and nothing healthy is ever taken for a fault.
+// Detects differences between `user_counts` and a count of the users. One statement reads both in one
+// snapshot, so a concurrent change is in both or in neither and causes no false positive.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Remedy } from "../../mixins/healing/port.ts";
 import { numberIn } from "../../mixins/healing/targets.ts";
 
-/** A look counts the users of so many tenants by an index, and the next one goes on behind them. */
+/** Tenants per detection run. The next run continues after the last one. */
 const tenantsMax = 100;
-/** Of the two-part keys of advisory locks; the other part is the tenant. */
+/** The first part of the two-part advisory lock keys. The second part is the tenant's id. */
 const lockClass = 0x0fa7;
 
 const differences = (tenants: string) => `select coalesce(c.tenant_id, u.tenant_id) as tenant_id,
@@ -25,6 +25,10 @@ interface Row {
   faults: { tenant_id: number; counters: number; users: number }[];
 }
 
+/**
+ * The remedy `user_counts_differ`: its target is `tenant:<id>`, its evidence the wrong counters and the sum
+ * of their errors.
+ */
 export const userCountsDiffer: Remedy = {
   async find(site, { target, cursor }) {
     const one = target === undefined ? null : (numberIn("tenant", target) ?? 0);
@@ -54,7 +58,7 @@ export const userCountsDiffer: Remedy = {
   async heal(site, target) {
     const tenantId = numberIn("tenant", target) ?? 0;
     return site.db.change({ tenantId }, Caller.system("users"), async (change) => {
-      // Two at once would both add the same difference.
+      // Two concurrent runs would add the same difference twice.
       await change.execute(`select pg_advisory_xact_lock(${lockClass}, $1)`, [tenantId]);
       const corrected = await change.execute(
         `insert into user_counts as c (tenant_id, role, is_active, users)

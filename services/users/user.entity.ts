@@ -1,4 +1,4 @@
-// A user as stored. The generated search column is the database's own business and not mapped.
+// The stored user. The generated search column is maintained by the database and not mapped.
 import { defineEntity, type InferEntity, p } from "@mikro-orm/core";
 import { roles } from "../shared/roles.ts";
 import type { User as WireUser } from "./users.contract.ts";
@@ -27,6 +27,7 @@ export const UserEntity = defineEntity({
 
 export type UserRow = InferEntity<typeof UserEntity>;
 
+/** Converts a row to its JSON form. */
 export function toUser(row: UserRow): WireUser {
   return {
     id: row.id,

@@ -1,4 +1,4 @@
-// What the users service offers: administration of users, and each user's own profile.
+// Actions of the users service: administration of users, and the caller's own profile.
 import { allow, onlyServices, signedIn } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { deletedList } from "../shared/deleted.ts";
@@ -40,7 +40,7 @@ export const profileShape = object(
 );
 export type Profile = ValueOf<typeof profileShape>;
 
-/** What protects oneself and the last of one's kind. */
+/** Codes of the rules that protect the caller's own account and the last administrator. */
 const withdrawing = ["own_account", "last_admin", "last_superadmin"] as const;
 const oneUser = {
   path: { user_id: pathId({ description: "The user's id.", example: 1 }) },
@@ -160,7 +160,7 @@ export const usersContract = {
 
 declare module "../shared/bus/bus.ts" {
   interface Events {
-    /** Every session of the user has just been revoked. */
+    /** Published after every session of the user was revoked. */
     "users.sessions_ended": { tenant_id: number; user_id: number };
   }
   interface Actions extends ActionsOf<typeof usersContract> {}

@@ -1,9 +1,9 @@
-// Pure decisions about who may do what to whom.
+// Pure decisions: who may do what to which user.
 import { Conflict, Forbidden, Invalid } from "../shared/errors.ts";
 import { isHigher, type Role } from "../shared/roles.ts";
 
 export interface Actor {
-  /** undefined: an operator or the system, who is nobody's "self". */
+  /** Undefined for an operator or the system, which have no account of their own. */
   userId: number | undefined;
   role: Role;
 }
@@ -12,25 +12,28 @@ export interface Target {
   id: number;
   role: Role;
   isActive: boolean;
-  /** Other active users of the target's tenant by role. */
+  /** Number of other active users of the target's tenant, by role. */
   otherActive: { superadmin: number; admin: number };
 }
 
-/** Nobody grants a role above their own. */
+/** @throws Forbidden `role_too_high`: nobody grants a role above their own */
 export function assertMayGrant(actor: Actor, role: Role): void {
   if (isHigher(role, actor.role)) {
     throw new Forbidden("role_too_high", "Nobody grants a role above their own");
   }
 }
 
-/** Superadmins live in the platform tenant and nowhere else. */
+/** Superadmins belong to the platform tenant only. @throws Invalid */
 export function assertRoleFitsTenant(role: Role, isPlatform: boolean): void {
   if (role === "superadmin" && !isPlatform) {
     throw Invalid.body("role", "superadmins belong to the platform tenant");
   }
 }
 
-/** Blocking, deleting, or taking a role away: not upwards, not oneself, not the last one who could undo it. */
+/**
+ * Refuses to block, delete or demote a user of a higher role, oneself, or the last one who could undo it.
+ * @throws Forbidden `role_too_high`, Conflict `own_account`, `last_superadmin` or `last_admin`
+ */
 export function assertMayWithdraw(actor: Actor, target: Target, verb: "block" | "delete" | "demote"): void {
   if (isHigher(target.role, actor.role)) {
     throw new Forbidden("role_too_high", `Nobody may ${verb} a user of a role above their own`);

@@ -1,9 +1,9 @@
-// Users: their administration and their own profile.
-// Life cycle: created active by an administrator or pending by registration → blocked and unblocked → deleted (hidden
-// at once) → purged after the retention, or restored by an operator until then.
-// Promises: every change is one transaction with its audit entry and event; blocking, a new role and deletion end
-// every session of the user with that same transaction; a tenant never loses its last active administrator.
-// Does not: sign anybody in (auth) or send mail (mail).
+// Users: their administration and the caller's own profile.
+// Life cycle: created active by an administrator or pending by registration → blocked and unblocked → deleted
+// (hidden at once) → purged after the retention, or restored by an operator until then.
+// Promises: every change is one transaction with its audit entry and event. Blocking, a new role and deletion
+// end every session of the user in that transaction. A tenant never loses its last active administrator.
+// Does not sign in users (`auth`) or send mail (`mail`).
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { detectors } from "../../mixins/healing/detectors.ts";

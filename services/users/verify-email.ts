@@ -1,7 +1,8 @@
-// Verifying an e-mail address with the token from the mail. Whoever holds the token reads the mailbox, but need not be who
-// registered the address: a stranger may have, with a password of his own, and wait for her to press the mail's button. So
-// the registration's password opens the account only when it is given here too, or when this call comes from where the
-// registration came from, as a program's does that registers and verifies by itself. Otherwise it is void.
+// Verifies an e-mail address with the token from the mail. The token proves access to the mailbox, but not
+// that the same person registered the address: a stranger may have registered it with a password of their
+// own, waiting for the owner to confirm. So the password of the registration stays valid only when it is
+// given here again, or when this call comes from the same origin as the registration (a program that
+// registers and verifies by itself). Otherwise the password becomes invalid.
 import type { Call, ResultOf } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Invalid } from "../shared/errors.ts";
@@ -15,7 +16,7 @@ import { ownerOf, takeToken, type TokenOwner } from "./take-mail-token.ts";
 type Contract = (typeof accountsContract)["accounts.verify_email"];
 type VerifyCall = Call<ParamsOf<Contract>>;
 
-/** What becomes of the registration's password. */
+/** What happens to the password of the registration. */
 type Outcome = "kept" | "confirmed" | "replaced" | "voided";
 
 const details: Record<Outcome, string> = {
@@ -26,10 +27,11 @@ const details: Record<Outcome, string> = {
     "The e-mail address is verified. The password of the registration is void, as it was not given here: choose one by a password reset",
 };
 
+/** @throws BadRequest `invalid_token`, Invalid when a given password is wrong or too weak */
 export async function verifyEmail(call: VerifyCall): Promise<ResultOf<Contract>> {
   const { token } = call.params;
   const owner = await ownerOf(call.db, "verify_email", token);
-  // A password that is refused leaves the token usable.
+  // Checked before the token is used, so that the user can try again.
   const { outcome, hash } = await passwordAfter(call, owner);
   const { tenant_id: tenantId, user_id: userId } = owner;
   await call.db.change(platform, call.caller, async (change) => {

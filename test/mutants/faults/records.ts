@@ -48,7 +48,7 @@ export const recordFaults: readonly PlantedFault[] = [
   },
   {
     says: "a doctor is deleted while becoming head",
-    file: "services/tenants/keep-departments.ts",
+    file: "services/tenants/change-departments.ts",
     text: "and role in ('head_doctor', 'doctor') for share`",
     replacement: "and role in ('head_doctor', 'doctor')`",
     tests: { "test/api/departments.test.ts": "are deleted does not: whoever makes them head waits" },

@@ -1,15 +1,13 @@
-// Changing tenants.
+// Creating, changing, deleting and restoring tenants.
 import { LockMode } from "@mikro-orm/core";
 import { roleOf } from "../shared/access.ts";
 import type { Call } from "../shared/bus/bus.ts";
-import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, Forbidden, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { ownTenant, administeredScope } from "../shared/administered-scope.ts";
-import type { Runtime } from "../../host/process/runtime.ts";
 import { TenantEntity, type TenantRow, toTenant } from "./tenant.entity.ts";
 import type { Tenant, tenantsContract } from "./tenants.contract.ts";
 import { loggedSettings, platformSubdomain } from "./tenants.rules.ts";
@@ -40,6 +38,10 @@ async function insertTenant(
   return tenant;
 }
 
+/**
+ * @throws Conflict `subdomain_taken`, or `single_tenant` when the service runs in single mode and has its
+ * tenant
+ */
 export async function createTenant(
   call: Call<ParamsOf<(typeof tenantsContract)["tenants.create"]>>,
 ): Promise<Tenant> {
@@ -52,7 +54,10 @@ export async function createTenant(
   return toTenant(await mapViolations(violations, insert));
 }
 
-/** The platform's row lock makes two creations in single mode see one another. */
+/**
+ * The lock on the platform tenant's row serialises concurrent creations in single mode, so that only one
+ * succeeds.
+ */
 async function assertNoTenantYet(change: Change): Promise<void> {
   await change.execute("select id from tenants where subdomain = $1 for no key update", [platformSubdomain]);
   const [other] = await change.execute<{ id: number }>(
@@ -69,6 +74,10 @@ async function lockTenant(call: Call<{ tenant_id: number }>, change: Change): Pr
   return tenant;
 }
 
+/**
+ * Changes name, settings or state. Deactivating ends every session of the tenant.
+ * @throws NotFound, Forbidden `superadmin_only`, Conflict `platform_tenant`
+ */
 export async function updateTenant(
   call: Call<ParamsOf<(typeof tenantsContract)["tenants.update"]>>,
 ): Promise<Tenant> {
@@ -124,7 +133,7 @@ function applyUpdate(
     if (tenant.subdomain === platformSubdomain)
       throw new Conflict("platform_tenant", "The platform stays active");
     tenant.isActive = change.isActive;
-    // Sessions from before do not come back with the tenant.
+    // Raises the epoch, so that sessions from before the deactivation stay revoked after a reactivation.
     if (!change.isActive) tenant.sessionEpoch += 1;
     fields.push("is_active");
   }
@@ -132,6 +141,7 @@ function applyUpdate(
   return fields;
 }
 
+/** Marks a tenant as deleted and ends every session in it. @throws NotFound, Conflict `platform_tenant` */
 export async function removeTenant(call: Call<{ tenant_id: number }>): Promise<void> {
   await call.db.change(platform, call.caller, async (change) => {
     const held = await lockTenant(call, change);
@@ -143,7 +153,11 @@ export async function removeTenant(call: Call<{ tenant_id: number }>): Promise<v
   });
 }
 
-/** Only operators reach it (no route). Fails when the subdomain has been given to another tenant meanwhile. */
+/**
+ * Restores a deleted tenant. Only operators can call it: there is no route.
+ * @throws Forbidden, NotFound, Conflict `not_deleted`, or `subdomain_taken` when another tenant uses the
+ * subdomain now
+ */
 export async function restoreTenant(call: Call<{ tenant_id: number }>): Promise<Tenant> {
   if (ownTenant(call.caller) !== undefined) throw new Forbidden();
   const restore = call.db.change(platform, call.caller, async (change) => {
@@ -164,12 +178,13 @@ export async function restoreTenant(call: Call<{ tenant_id: number }>): Promise<
   return toTenant(await mapViolations(violations, restore));
 }
 
+/** Creates a tenant at start unless its subdomain exists. Idempotent. */
 export async function bootstrapTenant(
   call: Call<ParamsOf<(typeof tenantsContract)["tenants.bootstrap"]>>,
 ): Promise<{ id: number; created: boolean }> {
   const { name, subdomain, settings } = call.params;
   return call.db.change(platform, call.caller, async (change) => {
-    // Replicas that start together come one after the other.
+    // Serialises replicas that start at the same time.
     await change.execute("select pg_advisory_xact_lock(hashtext('tenants.bootstrap'))");
     const [found] = await change.execute<{ id: number }>(
       "select id from tenants where subdomain = $1 and deleted_at is null",
@@ -179,25 +194,4 @@ export async function bootstrapTenant(
     const tenant = await insertTenant(change, { name, subdomain, settings });
     return { id: tenant.id, created: true };
   });
-}
-
-const purgesMax = 50;
-
-/** One tenant a transaction: its users, departments and sessions go by cascade, its audit log stays. */
-export async function purgeTenants(this: { runtime: Runtime }): Promise<void> {
-  const { config, database } = this.runtime;
-  for (let done = 0; done < purgesMax; done++) {
-    const purged = await database.change(platform, Caller.system("tenants"), async (change) => {
-      const [gone] = await change.execute<{ id: number }>(
-        `delete from tenants where id = (select id from tenants where deleted_at < now() - make_interval(days => $1)
-           order by deleted_at limit 1 for update skip locked) returning id`,
-        [config.retentionDays],
-      );
-      if (gone !== undefined) {
-        change.audit({ tenantId: gone.id, action: "tenant.purge", target: { type: "tenant", id: gone.id } });
-      }
-      return gone;
-    });
-    if (purged === undefined) return;
-  }
 }

@@ -1,19 +1,22 @@
-// Whether the mail server delivers to names beyond ASCII (SMTPUTF8, RFC 6531), which it says when it is greeted. Domains need
-// nothing of it: nodemailer writes them in ASCII.
+// Detects whether the mail server accepts local parts beyond ASCII (SMTPUTF8, RFC 6531), which it announces
+// in its greeting. Domains need no support: nodemailer converts them to ASCII.
 import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { SMTPPoolOptions } from "nodemailer";
 
-const heldMs = 600_000;
+const cachedMs = 600_000;
 
-/** @returns undefined when the server could not be asked; what it said counts for ten minutes */
-export function utf8Question(
+/**
+ * @returns a function that asks the server and caches the answer for ten minutes; undefined when the server
+ * could not be asked
+ */
+export function cachedUtf8Support(
   options: SMTPPoolOptions,
   timeoutMs: number,
 ): () => Promise<boolean | undefined> {
   let known: { asked: Promise<boolean | undefined>; until: number } | undefined;
   return async () => {
     if (known === undefined || performance.now() > known.until)
-      known = { asked: ask(options, timeoutMs), until: performance.now() + heldMs };
+      known = { asked: ask(options, timeoutMs), until: performance.now() + cachedMs };
     const answer = await known.asked;
     if (answer === undefined) known = undefined;
     return answer;
@@ -31,7 +34,7 @@ function ask(options: SMTPPoolOptions, timeoutMs: number): Promise<boolean | und
     connection.once("error", () => end(undefined));
     connection.once("end", () => end(undefined));
     connection.connect(() => {
-      // nodemailer keeps to itself what the server offers.
+      // nodemailer offers no public access to the server's extensions.
       const { _supportedExtensions: offered = [] } = connection as unknown as {
         _supportedExtensions?: string[];
       };

@@ -1,4 +1,4 @@
-// Changing departments.
+// Creating, changing and deleting departments.
 import { LockMode } from "@mikro-orm/core";
 import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
@@ -14,11 +14,15 @@ const violations = {
   departments_tenant_id_head_doctor_id_fkey: () =>
     Invalid.body("head_doctor_id", "the head doctor does not exist"),
 };
-/** Far beyond any clinic; anybody may read the list of them. */
+/** Far more than any clinic has. The bound matters because the list of departments is public. */
 const departmentsMax = 2_000;
 const targetOf = (department: DepartmentRow) => ({ type: "department", id: department.id });
 
-/** Locked for sharing: the doctor cannot be demoted or deleted while becoming head. */
+/**
+ * Checks that the user may head a department. Locks the user's row for share, so that the doctor cannot be
+ * demoted or deleted meanwhile.
+ * @throws Invalid
+ */
 async function assertMayHead(
   change: Change,
   tenantId: number,
@@ -35,7 +39,7 @@ async function assertMayHead(
   }
 }
 
-async function assertRoom(change: Change, tenantId: number): Promise<void> {
+async function assertBelowMaximum(change: Change, tenantId: number): Promise<void> {
   const [counted] = await change.execute<{ departments: number }>(
     "select count(*)::integer as departments from departments where tenant_id = $1",
     [tenantId],
@@ -44,6 +48,7 @@ async function assertRoom(change: Change, tenantId: number): Promise<void> {
     throw new Conflict("too_many_departments", `A tenant has at most ${departmentsMax} departments`);
 }
 
+/** @throws Invalid, Conflict `too_many_departments` */
 export async function createDepartment(
   call: Call<ParamsOf<(typeof departmentsContract)["departments.create"]>>,
 ): Promise<Department> {
@@ -51,13 +56,13 @@ export async function createDepartment(
   const tenantId = tenantToActIn(call.caller, call.params.tenant_id);
   if (tenantId === undefined) throw Invalid.body("tenant_id", "an operator has to name the tenant");
   const insert = call.db.change({ tenantId }, call.caller, async (change) => {
-    // The tenant's row lock makes two creations see one another.
+    // The lock on the tenant's row serialises concurrent creations, so that each sees the other in the count.
     const [tenant] = await change.execute(
       "select id from tenants where id = $1 and deleted_at is null for no key update",
       [tenantId],
     );
     if (tenant === undefined) throw violations.departments_tenant_id_fkey();
-    await assertRoom(change, tenantId);
+    await assertBelowMaximum(change, tenantId);
     await assertMayHead(change, tenantId, headDoctorId);
     const department = change.entities.create(DepartmentEntity, { tenantId, name, headDoctorId });
     await change.entities.flush();
@@ -80,6 +85,7 @@ async function lockDepartment(call: Call<{ dept_id: number }>, change: Change): 
   return department;
 }
 
+/** @throws NotFound, Invalid when the head doctor may not head a department */
 export async function updateDepartment(
   call: Call<ParamsOf<(typeof departmentsContract)["departments.update"]>>,
 ): Promise<Department> {
@@ -123,6 +129,7 @@ async function assertEmpty(change: Change, tenantId: number, id: number): Promis
   );
 }
 
+/** @throws NotFound, Conflict `department_in_use` */
 export async function removeDepartment(call: Call<{ dept_id: number }>): Promise<void> {
   await call.db.change(administeredScope(call.caller), call.caller, async (change) => {
     const department = await lockDepartment(call, change);

@@ -1,7 +1,8 @@
-// What this process's part of the cache holds and how it does, for who watches: all tenants together.
+// Metrics of this process's part of the cache, over all tenants.
 import type { Runtime } from "../../host/process/runtime.ts";
 import type { CacheStore } from "./cache-store.ts";
 
+/** Registers the metrics. They read the store when they are collected. */
 export function watchCache({ metrics, config }: Runtime, store: CacheStore): void {
   const total = (name: `records_cache_${string}_total`, help: string, read: () => number) =>
     metrics?.watchTotal(name, help, read);

@@ -1,0 +1,28 @@
+// Purges deleted tenants after the retention.
+import { Caller } from "../shared/caller.ts";
+import { platform } from "../shared/database/scope.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
+
+const purgesMax = 50;
+
+/**
+ * The job `tenants.purge`: one tenant per transaction. Users, departments and sessions are deleted by
+ * cascade; the audit log stays.
+ */
+export async function purgeTenants(this: { runtime: Runtime }): Promise<void> {
+  const { config, database } = this.runtime;
+  for (let done = 0; done < purgesMax; done++) {
+    const purged = await database.change(platform, Caller.system("tenants"), async (change) => {
+      const [gone] = await change.execute<{ id: number }>(
+        `delete from tenants where id = (select id from tenants where deleted_at < now() - make_interval(days => $1)
+           order by deleted_at limit 1 for update skip locked) returning id`,
+        [config.retentionDays],
+      );
+      if (gone !== undefined) {
+        change.audit({ tenantId: gone.id, action: "tenant.purge", target: { type: "tenant", id: gone.id } });
+      }
+      return gone;
+    });
+    if (purged === undefined) return;
+  }
+}
