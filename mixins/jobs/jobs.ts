@@ -4,7 +4,6 @@
 import { randomUUID } from "node:crypto";
 import type { Task, TaskList } from "graphile-worker";
 import type { Service, ServiceSchema } from "moleculer";
-import { schedule, type ScheduledTask } from "node-cron";
 import { implement } from "../../services/shared/bus/bus.ts";
 import { listJobs, listJobsContract } from "./job-list.ts";
 import { apart } from "../../services/shared/job-origin.ts";
@@ -12,6 +11,7 @@ import { follow, within } from "../../services/shared/tracing.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import type { Config } from "../../host/settings/settings.ts";
 import { type Hold, jobRunnerOf } from "./job-runner.ts";
+import { eachOccurrence, type WallClock, wallClock } from "./occurrences.ts";
 
 export interface JobsOptions<S> {
   /** Tasks by name, `service.task`. They must be idempotent: after a crash a job may run again. */
@@ -32,11 +32,16 @@ const afterStartMs = 5_000;
 interface WithJobs extends Service {
   runtime: Runtime;
   ended?: boolean;
-  clocks?: ScheduledTask[];
+  /** Ends the schedules. */
+  clocks?: AbortController;
+  ticking?: Promise<unknown>;
   starting?: NodeJS.Timeout;
 }
 
-export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSchema> {
+export function jobs<S = WithJobs>(
+  options: JobsOptions<S>,
+  clock: WallClock = wallClock,
+): Partial<ServiceSchema> {
   // Moleculer calls these on the service, which our middleware gave its runtime.
   const mixin = {
     actions: listing(options.tasks),
@@ -45,14 +50,13 @@ export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSche
       const runner = jobRunnerOf(this.runtime);
       runner.add(taskList(this, options, runner.hold), options.concurrentMax);
       const queueOf = (task: string) => (options.serial?.includes(task) ? task : null);
-      this.clocks = Object.entries(options.schedules ?? {}).flatMap(([task, given]) => {
+      const { signal } = (this.clocks = new AbortController());
+      const schedules = Object.entries(options.schedules ?? {}).map(async ([task, given]) => {
         const cron = typeof given === "string" ? given : given(this.runtime.config);
-        if (cron === undefined) return [];
-        return schedule(cron, ({ date }) => enqueueDue(this, task, date, queueOf(task)), {
-          timezone: "UTC",
-          noOverlap: true,
-        });
+        if (cron === undefined) return;
+        await eachOccurrence(cron, clock, signal, (at) => enqueueDue(this, task, at, queueOf(task)));
       });
+      this.ticking = Promise.all(schedules);
       const { atStart = [] } = options;
       if (atStart.length === 0) return;
       this.starting = setTimeout(() => {
@@ -64,7 +68,8 @@ export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSche
       clearTimeout(this.starting);
       // A start that failed elsewhere stops services that were never started.
       if (this.clocks === undefined) return;
-      for (const clock of this.clocks) await clock.destroy();
+      this.clocks.abort();
+      await this.ticking;
       await jobRunnerOf(this.runtime).stop();
     },
   };
@@ -122,21 +127,23 @@ function trailedJob(
     : within({ requestId, span }, () => work(given));
 }
 
-/** @param queue jobs of one run one after the other */
-function enqueueDue(service: WithJobs, task: string, due: Date, queue: string | null): Promise<void> {
+/** @param queue jobs of one run one after the other @returns whether the database has had it */
+function enqueueDue(service: WithJobs, task: string, due: Date, queue: string | null): Promise<boolean> {
   return enqueue(service, task, "select add_due_task($1, $2, $3, $4)", [task, due, attemptsMax, queue]);
 }
 
 /** Processes that start together have it done once, unless it is done before the next of them has started. */
-function enqueueAtStart(service: WithJobs, task: string, queue: string | null): Promise<void> {
+function enqueueAtStart(service: WithJobs, task: string, queue: string | null): Promise<boolean> {
   const text = `select add_task($1, job_key := $2, job_key_mode := 'unsafe_dedupe', max_attempts := $3, queue_name := $4)`;
   return enqueue(service, task, text, [task, `${task}:start`, attemptsMax, queue]);
 }
 
-async function enqueue(service: WithJobs, task: string, text: string, values: unknown[]): Promise<void> {
+async function enqueue(service: WithJobs, task: string, text: string, values: unknown[]): Promise<boolean> {
   try {
     await service.runtime.database.pool.query(text, values);
+    return true;
   } catch (error) {
     service.runtime.log.warn({ task, err: error }, "schedule could not be enqueued");
+    return false;
   }
 }
