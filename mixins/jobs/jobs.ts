@@ -4,7 +4,6 @@
 import { randomUUID } from "node:crypto";
 import type { Task, TaskList } from "graphile-worker";
 import type { Service, ServiceSchema } from "moleculer";
-import { schedule, type ScheduledTask } from "node-cron";
 import { implement } from "../../services/shared/bus/bus.ts";
 import { listJobs, listJobsContract } from "./job-list.ts";
 import { apart } from "../../services/shared/job-origin.ts";
@@ -12,6 +11,7 @@ import { follow, within } from "../../services/shared/tracing.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import type { Config } from "../../host/settings/settings.ts";
 import { type RunWithHeartbeat, jobRunnerOf } from "./job-runner.ts";
+import { eachOccurrence, type WallClock, wallClock } from "./occurrences.ts";
 
 export interface JobsOptions<S> {
   /** Tasks by name, `service.task`. They must be idempotent: after a crash a job may run again. */
@@ -34,14 +34,19 @@ const afterStartMs = 5_000;
 interface WithJobs extends Service {
   runtime: Runtime;
   ended?: boolean;
-  cronTasks?: ScheduledTask[];
+  /** Ends the schedules. */
+  schedulesEnd?: AbortController;
+  schedules?: Promise<unknown>;
   startTimer?: NodeJS.Timeout;
 }
 
 /**
  * The mixin for a service with durable jobs: it runs the tasks, enqueues the schedules, and adds an action that lists the jobs.
  */
-export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSchema> {
+export function jobs<S = WithJobs>(
+  options: JobsOptions<S>,
+  clock: WallClock = wallClock,
+): Partial<ServiceSchema> {
   // Moleculer calls these functions on the service, to which our middleware has added the runtime.
   const mixin = {
     actions: listAction(options.tasks),
@@ -50,14 +55,13 @@ export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSche
       const runner = jobRunnerOf(this.runtime);
       runner.add(taskList(this, options, runner.runWithHeartbeat), options.concurrentMax);
       const queueOf = (task: string) => (options.serial?.includes(task) ? task : null);
-      this.cronTasks = Object.entries(options.schedules ?? {}).flatMap(([task, given]) => {
+      const { signal } = (this.schedulesEnd = new AbortController());
+      const schedules = Object.entries(options.schedules ?? {}).map(async ([task, given]) => {
         const cron = typeof given === "string" ? given : given(this.runtime.config);
-        if (cron === undefined) return [];
-        return schedule(cron, ({ date }) => enqueueDue(this, task, date, queueOf(task)), {
-          timezone: "UTC",
-          noOverlap: true,
-        });
+        if (cron === undefined) return;
+        await eachOccurrence(cron, clock, signal, (at) => enqueueDue(this, task, at, queueOf(task)));
       });
+      this.schedules = Promise.all(schedules);
       const { atStart = [] } = options;
       if (atStart.length === 0) return;
       this.startTimer = setTimeout(() => {
@@ -68,8 +72,9 @@ export function jobs<S = WithJobs>(options: JobsOptions<S>): Partial<ServiceSche
       this.ended = true;
       clearTimeout(this.startTimer);
       // After a failed start Moleculer also stops services that were never started.
-      if (this.cronTasks === undefined) return;
-      for (const clock of this.cronTasks) await clock.destroy();
+      if (this.schedulesEnd === undefined) return;
+      this.schedulesEnd.abort();
+      await this.schedules;
       await jobRunnerOf(this.runtime).stop();
     },
   };
@@ -127,21 +132,23 @@ function runInTrace(
     : within({ requestId, span }, () => work(given));
 }
 
-/** @param queue jobs of the same queue run one after the other */
-function enqueueDue(service: WithJobs, task: string, due: Date, queue: string | null): Promise<void> {
+/** @param queue jobs of the same queue run one after the other @returns whether the database has enqueued it */
+function enqueueDue(service: WithJobs, task: string, due: Date, queue: string | null): Promise<boolean> {
   return enqueue(service, task, "select add_due_task($1, $2, $3, $4)", [task, due, attemptsMax, queue]);
 }
 
 /** Processes that start together enqueue one job, unless it has finished before the next process starts. */
-function enqueueAtStart(service: WithJobs, task: string, queue: string | null): Promise<void> {
+function enqueueAtStart(service: WithJobs, task: string, queue: string | null): Promise<boolean> {
   const text = `select add_task($1, job_key := $2, job_key_mode := 'unsafe_dedupe', max_attempts := $3, queue_name := $4)`;
   return enqueue(service, task, text, [task, `${task}:start`, attemptsMax, queue]);
 }
 
-async function enqueue(service: WithJobs, task: string, text: string, values: unknown[]): Promise<void> {
+async function enqueue(service: WithJobs, task: string, text: string, values: unknown[]): Promise<boolean> {
   try {
     await service.runtime.database.pool.query(text, values);
+    return true;
   } catch (error) {
     service.runtime.log.warn({ task, err: error }, "schedule could not be enqueued");
+    return false;
   }
 }

@@ -20,6 +20,7 @@ import { acquireLeases, renewLeases, releaseIdleLeases } from "../../mixins/deli
 import type { Runtime } from "../../host/process/runtime.ts";
 import { auditRefusal } from "../../services/shared/limits/audit-refusal.ts";
 import { keyIdOf } from "../../services/shared/sealing/ciphertext.ts";
+import { pause } from "../../services/shared/pause.ts";
 import { TenantKeys } from "../../services/shared/sealing/tenant-keys.ts";
 import { type KeyringScene, openKeyring } from "../crypto/keyring-scene.ts";
 import { withHolder } from "../support/holder.ts";
@@ -405,14 +406,19 @@ describe("clocks of several replicas", () => {
       },
     });
     const { log } = scene.runtime;
-    // Moleculer calls these two on the service; nobody here has the task.
-    const { started, stopped } = jobs({
+    // Moleculer calls these two on the service; nobody here has the task. Their clock makes a minute of each half second.
+    const startedAt = Date.now();
+    const clock = {
+      now: () => startedAt + (Date.now() - startedAt) * 120,
+      wait: (ms: number, signal: AbortSignal) => pause(ms / 120, signal),
+    };
+    const options = {
       tasks: { "audit.other": async () => {} },
-      schedules: { "audit.tick": "* * * * * *" },
-    }) as { [hook in "started" | "stopped"]?: unknown } as Record<
-      "started" | "stopped",
-      (this: object) => unknown
-    >;
+      schedules: { "audit.tick": "* * * * *" },
+    };
+    const { started, stopped } = jobs(options, clock) as {
+      [hook in "started" | "stopped"]?: unknown;
+    } as Record<"started" | "stopped", (this: object) => unknown>;
     const replicas = [1, 2, 3, 4].map(() => ({ runtime: { database: { pool }, config: {}, log } }));
     for (const replica of replicas) started.call(replica);
     try {
