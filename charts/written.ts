@@ -12,7 +12,7 @@ const values = "charts/kustomize.values.yaml";
 const prefix = "records-";
 
 /** What the chart works out itself: where a process listens, what it runs, where bus, database and store are. */
-export const ownSettings: ReadonlySet<string> = new Set(
+const ownSettings: ReadonlySet<string> = new Set(
   `DATABASE_LOGINS PORT HOST HEALTH_PORT METRICS_PORT METRICS_HOST SERVICES NODE_ID DATABASE_POOLER NATS_CA_FILE NATS_CERT_FILE NATS_TLS_FIRST
   BACKUP_STREAM_HOST BACKUP_STREAM_PORT S3_ENDPOINT S3_BUCKET S3_REGION S3_PREFIX S3_RETENTION_DAYS S3_RETENTION_MODE S3_CA_FILE
   OTEL_EXPORTER_OTLP_ENDPOINT OTEL_SERVICE_NAME OTEL_TRACES_SAMPLER OTEL_TRACES_SAMPLER_ARG`.split(/\s+/),

@@ -7,7 +7,7 @@ import type { Failure, Fields, ParamsOf } from "../services/shared/params/types.
 import { Misuse } from "./failures.ts";
 import type { Session } from "./session.ts";
 
-export type ActionName = keyof Actions;
+type ActionName = keyof Actions;
 
 /** What is asked before something is destroyed. */
 export interface Warning {

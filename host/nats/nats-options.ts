@@ -10,7 +10,7 @@ export interface NatsLink {
 }
 
 /** `host:port` of each server, without the login. */
-export const natsAddresses = (urls: readonly string[]): string[] =>
+const natsAddresses = (urls: readonly string[]): string[] =>
   urls.map((url) => {
     const { hostname, port } = new URL(url);
     return `${hostname}:${port || "4222"}`;

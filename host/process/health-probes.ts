@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ServiceBroker } from "moleculer";
 import pg from "pg";
 
-export const probeMsMax = 1_000;
+const probeMsMax = 1_000;
 
 /** Whether `work` succeeded within a second. */
 export async function inTime(work: Promise<unknown>): Promise<boolean> {

@@ -128,7 +128,7 @@ class Lines {
  * Database errors quote values (a key that clashed, a text that would not parse), so of an error that carries an
  * SQLSTATE only the facts about the schema are kept.
  */
-export function safeError(error: unknown): Record<string, unknown> {
+function safeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { message: "not an error object" };
   const { name, code, constraint, table, routine, severity } = error as Error & Record<string, unknown>;
   const frames = error.stack

@@ -50,7 +50,7 @@ const poolMaxes: Readonly<Record<string, number>> = {
 const poolMaxOfAll = 10;
 
 /** @param services as SERVICES has them; undefined: all */
-export function poolMaxFor(services: string | undefined): number {
+function poolMaxFor(services: string | undefined): number {
   const wanted = services?.split(",").map((each) => each.trim());
   const kind = kindFor(defaultLogins, wanted)?.kind;
   return (kind === undefined ? undefined : poolMaxes[kind]) ?? poolMaxOfAll;

@@ -11,7 +11,7 @@ const placeholder =
   /secret|password|change[-_ ]?(?:me|this|it)|replace[-_ ]?(?:me|this|with)|your[-_ ]?(?:own|jwt|key)|placeholder|example|insecure|default|demo|dummy|sample|minioadmin|0123456789abcdef|1234567890|qwertyuiop/i;
 
 /** Published demo values and placeholders: anyone can know them. */
-export function isPublished(text: string): boolean {
+function isPublished(text: string): boolean {
   return text === publishedDemoPassword || placeholder.test(text);
 }
 

@@ -10,7 +10,7 @@ export interface StartedTracing {
   close(): Promise<void>;
 }
 
-export const isTraced = ({ otelDisabled, otelEndpoint, otelTracesEndpoint, otelTracesExporter }: Config) =>
+const isTraced = ({ otelDisabled, otelEndpoint, otelTracesEndpoint, otelTracesExporter }: Config) =>
   !otelDisabled &&
   otelTracesExporter !== "none" &&
   (otelEndpoint !== undefined || otelTracesEndpoint !== undefined);

@@ -6,7 +6,7 @@ import { faultsOfServers } from "./faults-of-servers.ts";
 import { faultsOfWork } from "./faults-of-work.ts";
 import type { KnownFault } from "./known-fault.ts";
 
-export const knownFaults = {
+const knownFaults = {
   ...faultsOfWork,
   ...faultsOfRows,
   ...faultsOfBackups,

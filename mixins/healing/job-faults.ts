@@ -60,7 +60,7 @@ export const jobWorkerGone = (service: string): Remedy => ({
 });
 
 /** Jobs that have used all attempts. The remedy resets the number of attempts. */
-export const jobGaveUp = (service: string): Remedy => ({
+const jobGaveUp = (service: string): Remedy => ({
   async find(site, question) {
     return { found: await findJobs(site, service, spentText, question) };
   },

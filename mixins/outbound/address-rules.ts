@@ -1,7 +1,8 @@
 // Which addresses the service may connect to: public ones, and those that an operator allows. The tables follow IANA's registries
 // of special-purpose addresses (RFC 6890 and its successors). An address that is not clearly global is refused, also tunnels and
 // translations that carry an IPv4 address within an IPv6 address.
-import { BlockList, isIPv6 } from "node:net";
+import { isIPv6 } from "node:net";
+import { blockListOf, isIn } from "../../services/shared/address-list.ts";
 
 const special4 = [
   "0.0.0.0/8",
@@ -38,23 +39,6 @@ const special6 = [
   "2620:4f:8000::/48",
   "3fff::/20",
 ];
-
-/** @param subnets addresses or subnets in CIDR notation, "10.0.0.0/8" */
-export function blockListOf(subnets: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const entry of subnets) {
-    const [address = "", bits] = entry.split("/");
-    const family = isIPv6(address) ? "ipv6" : "ipv4";
-    if (bits === undefined) list.addAddress(address, family);
-    else list.addSubnet(address, Number(bits), family);
-  }
-  return list;
-}
-
-/** @param address an IP address without brackets or zone */
-export function isIn(list: BlockList, address: string): boolean {
-  return list.check(address, isIPv6(address) ? "ipv6" : "ipv4");
-}
 
 const specials4 = blockListOf(special4);
 const unicasts6 = blockListOf(unicast6);

@@ -6,7 +6,7 @@ import type { Connections } from "./connections.ts";
 import type { Exchanged, OutboundFailure, OutboundRequest } from "./exchanged.ts";
 import type { Target } from "./target.ts";
 
-export const answerBytesMax = 65_536;
+const answerBytesMax = 65_536;
 /** For the few callers that ask for more. */
 const answerBytesLimit = 8_388_608;
 const headerBytesMax = 16_384;

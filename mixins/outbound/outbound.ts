@@ -2,7 +2,8 @@
 // every address of it may be reached, and connects to the address that was checked. Between the check and the connection nothing
 // is resolved again. It follows no redirect, uses no proxy, does not decompress answers, and bounds time, headers and bytes.
 import type { BlockList } from "node:net";
-import { blockListOf, isGlobal, isIn } from "./address-rules.ts";
+import { isGlobal } from "./address-rules.ts";
+import { blockListOf, isIn } from "../../services/shared/address-list.ts";
 import { Connections } from "./connections.ts";
 import { exchange } from "./exchange.ts";
 import type { Exchanged, OutboundFailure, OutboundRequest } from "./exchanged.ts";

@@ -1,23 +1,15 @@
 // Who is at the other end: the socket's address, or what a trusted proxy says. Anyone can write X-Forwarded-For, so it
 // is read from the right and only as far as proxies we trust wrote it.
-import { BlockList, isIP, isIPv6 } from "node:net";
+import { isIP } from "node:net";
 import type { IncomingMessage } from "node:http";
+import { blockListOf, isIn } from "../shared/address-list.ts";
 
 const hopsMax = 20;
 
 /** @param trusted addresses and subnets, "10.0.0.0/8" */
 export function proxiesIn(trusted: readonly string[]): (address: string) => boolean {
-  const proxies = new BlockList();
-  for (const entry of trusted) {
-    const [address = "", bits] = entry.split("/");
-    const family = isIPv6(address) ? "ipv6" : "ipv4";
-    if (bits === undefined) proxies.addAddress(address, family);
-    else proxies.addSubnet(address, Number(bits), family);
-  }
-  return (address) => {
-    const bare = plain(address) ?? "";
-    return trusted.length > 0 && proxies.check(bare, isIPv6(bare) ? "ipv6" : "ipv4");
-  };
+  const proxies = blockListOf(trusted);
+  return (address) => trusted.length > 0 && isIn(proxies, plain(address) ?? "");
 }
 
 /**

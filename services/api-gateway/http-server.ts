@@ -7,7 +7,7 @@ import { bufferedBytes, closeUnlessRead, holdBody } from "./read-body.ts";
 import { errorCode, StartError } from "../shared/start-error.ts";
 
 /** Deadlines count from a request's first byte (a connection's first from its opening), however it then drips. */
-export const deadlines = {
+const deadlines = {
   headersTimeout: 8_000,
   /** Headers and body together. */
   requestTimeout: 12_000,
@@ -22,7 +22,7 @@ const limits = {
   /** Seen to below, in our own words. */
   requireHostHeader: false,
 };
-export const connectionsMax = 10_000;
+const connectionsMax = 10_000;
 const stalledEveryMs = 5_000;
 const idleEveryMs = 50;
 

@@ -12,7 +12,7 @@ export const bufferedBytes = 16_384;
 /** What a connection takes in before anybody reads: nearly that, and one read from the system, which is of 64 kB. */
 const unaskedBytesMax = bufferedBytes + 65_536;
 
-export class BodyTooLarge extends ServiceError {
+class BodyTooLarge extends ServiceError {
   constructor(bytesMax: number) {
     super(413, "body_too_large", `The body exceeds ${bytesMax} bytes`);
   }

@@ -11,9 +11,9 @@ import { ofTenant, pageOf, paging, sorting } from "../shared/wire.ts";
 import { actionFilterFault } from "./action-filter.rules.ts";
 import { faults } from "./faults.rules.ts";
 
-export const auditSorts = ["created_at", "id", "seq", "action", "user_id"] as const;
+const auditSorts = ["created_at", "id", "seq", "action", "user_id"] as const;
 
-export const auditEntryShape = object(
+const auditEntryShape = object(
   {
     id: integer(),
     seq: integer(),

@@ -32,7 +32,7 @@ const jobIsUnderWay = (kind: string) =>
 const newestFull = "(select max(created_at) from backups where type = 'full' and state = 'complete')";
 const hoursSince = (moment: string) => `extract(epoch from now() - ${moment})::float8 / 3600`;
 
-export const backupOverdue: Remedy = {
+const backupOverdue: Remedy = {
   find: (site) =>
     overdue(
       site,
@@ -58,7 +58,7 @@ export const backupOverdue: Remedy = {
   },
 };
 
-export const proofOverdue: Remedy = {
+const proofOverdue: Remedy = {
   find: (site) =>
     overdue(
       site,
@@ -76,7 +76,7 @@ export const proofOverdue: Remedy = {
   },
 };
 
-export const freezeLeftBehind: Remedy = {
+const freezeLeftBehind: Remedy = {
   async find(site, { target }) {
     const one = target === undefined ? null : (numberIn("tenant", target) ?? 0);
     const rows = await site.db.read<{ tenant_id: number; seconds: number }>(platform, {

@@ -9,7 +9,7 @@ import type { BackupType } from "./table-decisions.ts";
 
 export const leaseSeconds = 30;
 
-export type JobKind = "backup" | "restore" | "test";
+type JobKind = "backup" | "restore" | "test";
 export type Reason = "manual" | "nightly" | "safety";
 
 export interface Job {

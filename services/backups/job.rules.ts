@@ -4,7 +4,7 @@ export const jobStatuses = ["queued", "running", "verifying", "succeeded", "fail
 export type JobStatus = (typeof jobStatuses)[number];
 
 /** A job that is begun again, because its worker died or what it needs was away, is queued again. */
-export const transitions: Readonly<Record<JobStatus, readonly JobStatus[]>> = {
+const transitions: Readonly<Record<JobStatus, readonly JobStatus[]>> = {
   queued: ["running", "failed"],
   running: ["verifying", "succeeded", "failed", "queued"],
   verifying: ["succeeded", "failed", "queued"],
@@ -39,7 +39,7 @@ export interface Failure {
   passing: boolean;
 }
 
-export const failures = {
+const failures = {
   archive_damaged: "The archive is damaged, or is not the one it should be; nothing was changed.",
   archive_missing: "The backup is not in the store any more.",
   schema_newer: "The backup was made by a newer version of this service.",

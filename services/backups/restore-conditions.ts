@@ -21,7 +21,7 @@ export const isThere = (table: RestoredTable, key = "id") =>
   `exists (select from ${table} c where c.tenant_id = $2 and c.${key} = s.${key})`;
 
 /** Administrates now and came since: whoever restores must not be shut out. */
-export const stays = "(c.role in ('admin', 'superadmin') and c.is_active)";
+const stays = "(c.role in ('admin', 'superadmin') and c.is_active)";
 /** Its e-mail belongs to somebody else now. */
 export const emailIsFree = `not exists (select from users o where o.tenant_id = $2 and o.deleted_at is null
   and o.id <> s.id and lower(o.email) = lower(s.email))`;

@@ -40,7 +40,7 @@ export interface Worker {
 }
 
 /** What a job leaves in the transaction that ends it; undefined where it has ended itself. */
-export type Ending = ((change: PlainChange) => Promise<AuditChanges>) | undefined;
+type Ending = ((change: PlainChange) => Promise<AuditChanges>) | undefined;
 
 export async function runJob(worker: Worker, jobId: string): Promise<void> {
   const { runtime } = worker;
@@ -116,7 +116,7 @@ export const movingOf = perRuntime((runtime): Moving => {
 const kinds = { backup: "backup", restore: "restore", test: "backup" } as const;
 
 /** Ends the job in the transaction of what it did. @throws when another worker has it: then nothing of it may stay */
-export async function endWell(
+async function endWell(
   change: PlainChange,
   { job, worker }: LeasedJob,
   ending: NonNullable<Ending>,

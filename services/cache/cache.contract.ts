@@ -11,8 +11,8 @@ import { flag, id, integer, listOf, oneOf, text } from "../shared/params/rules.t
 export const sealedCharsMax = 400_000;
 /** Bound of one answer, because a message on the bus is limited to 1 MB. */
 export const answerCharsMax = 900_000;
-export const warmedMax = 1_000;
-export const takenMax = 100;
+const warmedMax = 1_000;
+const takenMax = 100;
 /** Bound of one sample. */
 export const sampledMax = 10;
 

@@ -8,7 +8,7 @@ import type { SealedPlace } from "./sealed-columns.ts";
 /** A row as the walk reads it: `row_version` tells whether anybody has changed it since. */
 export type SealedRow = { id: number; row_version: string } & Record<string, Buffer | null>;
 
-export interface BrokenField {
+interface BrokenField {
   rowId: number;
   column: string;
   keyId: number | null;

@@ -10,7 +10,7 @@ import { defaultTimeouts, smtpOptions } from "./smtp-options.ts";
 import { cachedUtf8Support } from "./utf8-support.ts";
 import type { MailTimeouts } from "./smtp-options.ts";
 
-export interface MailMessage extends Letter {
+interface MailMessage extends Letter {
   readonly to: string;
 }
 

@@ -16,7 +16,7 @@ const state = oneOf(["ok", "off", "down"], {
   description: "off: no bot is configured; down: the messenger's servers are not reached",
 });
 
-export const statusShape = object(
+const statusShape = object(
   {
     linked: flag(),
     provider: oneOf(["telegram"]),

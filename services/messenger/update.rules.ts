@@ -1,6 +1,6 @@
 // What the messenger's updates mean to us: a command in a chat, a chat that has blocked the bot, or nothing.
 
-export type Command = "start" | "status" | "stop" | "help";
+type Command = "start" | "status" | "stop" | "help";
 
 export interface Update {
   id: number;

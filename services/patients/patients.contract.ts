@@ -12,7 +12,7 @@ import { pageOf, paging, searching, sorting } from "../shared/wire.ts";
 import { birthDateFault, phoneFault } from "./patients.rules.ts";
 
 export const patientSorts = ["id", "record_number", "created_at"] as const;
-export const recordSorts = ["id", "created_at"] as const;
+const recordSorts = ["id", "created_at"] as const;
 /** 200 of the longest make a page that still fits on the bus. */
 const longTextMax = 10_000;
 
@@ -25,7 +25,7 @@ const head = {
 const details = { birth_date: nullable(date()), phone: nullable(text()), notes: nullable(text()) };
 const tail = { version: integer(), created_at: timestamp(), updated_at: timestamp() };
 
-export const patientShape = object({ ...head, full_name: text(), ...details, ...tail }, { name: "Patient" });
+const patientShape = object({ ...head, full_name: text(), ...details, ...tail }, { name: "Patient" });
 export type Patient = ValueOf<typeof patientShape>;
 
 const unreadable = <const Field extends string>(fields: readonly [Field, ...Field[]]) =>
@@ -35,7 +35,7 @@ const unreadable = <const Field extends string>(fields: readonly [Field, ...Fiel
     }),
   );
 
-export const listedPatientShape = object(
+const listedPatientShape = object(
   {
     ...head,
     full_name: nullable(text()),
@@ -54,13 +54,13 @@ const recordHead = {
   kind: text(),
 };
 
-export const recordShape = object(
+const recordShape = object(
   { ...recordHead, body: text(), created_at: timestamp() },
   { name: "PatientRecord" },
 );
 export type PatientRecord = ValueOf<typeof recordShape>;
 
-export const listedRecordShape = object(
+const listedRecordShape = object(
   {
     ...recordHead,
     body: nullable(text()),

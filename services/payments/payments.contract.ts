@@ -10,10 +10,10 @@ import { rawContent } from "../shared/raw-body.ts";
 import { ofTenant, pageOf, paging, sorting } from "../shared/wire.ts";
 import { statuses } from "./payment.rules.ts";
 
-export const providers = ["card", "wallet"] as const;
+const providers = ["card", "wallet"] as const;
 export type ProviderName = (typeof providers)[number];
 
-export const paymentSorts = ["id", "occurred_at"] as const;
+const paymentSorts = ["id", "occurred_at"] as const;
 
 const paymentFields = {
   id: integer(),
@@ -30,10 +30,10 @@ const paymentFields = {
   updated_at: timestamp(),
 };
 
-export const paymentShape = object(paymentFields, { name: "Payment" });
+const paymentShape = object(paymentFields, { name: "Payment" });
 export type Payment = ValueOf<typeof paymentShape>;
 
-export const notificationStates = [
+const notificationStates = [
   "applied",
   "stale",
   "ignored",
@@ -42,7 +42,7 @@ export const notificationStates = [
   "inactive_tenant",
 ] as const;
 
-export const notificationShape = object(
+const notificationShape = object(
   {
     provider: oneOf(providers),
     notification_id: text({ description: "The provider's own name of the notification." }),

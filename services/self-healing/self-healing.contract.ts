@@ -16,7 +16,7 @@ const [firstCode, ...otherCodes] = catalogue.map(({ code }) => code);
 /** A catalogue without a fault would not compile its detectors. */
 const codes = [firstCode ?? "none", ...otherCodes] as const;
 
-export const incidentSorts = ["id", "detected_at", "last_seen_at"] as const;
+const incidentSorts = ["id", "detected_at", "last_seen_at"] as const;
 
 export const fixShape = object(
   {

@@ -4,7 +4,7 @@ import type { ChildLoggerOptions, Logger } from "pino";
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
 /** What is of no module. */
-export const mainModule = "main";
+const mainModule = "main";
 
 interface Child {
   readonly logger: Logger;

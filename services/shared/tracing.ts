@@ -35,9 +35,6 @@ const trails = new AsyncLocalStorage<Trail | undefined>();
 
 export const currentTrail = (): Trail | undefined => trails.getStore();
 
-/** Of the trace that is being recorded; undefined where none is. */
-export const currentTraceId = (): string | undefined => trails.getStore()?.span?.traceId;
-
 export function follow<T>(trail: Trail | undefined, work: () => T): T {
   return trails.run(trail, work);
 }

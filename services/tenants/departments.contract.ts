@@ -10,7 +10,7 @@ import { ofTenant, pageOf, paging, searching, sorting } from "../shared/wire.ts"
 
 export const departmentSorts = ["id", "name", "created_at"] as const;
 
-export const departmentShape = object(
+const departmentShape = object(
   {
     id: integer(),
     tenant_id: integer(),

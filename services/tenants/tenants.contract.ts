@@ -27,7 +27,7 @@ const storedSettings = dictionary({
   description: `\`registration\` is the one key that the service reads; any other may hold any JSON. ${bounds}`,
 });
 
-export const tenantShape = object(
+const tenantShape = object(
   {
     id: integer(),
     name: text(),

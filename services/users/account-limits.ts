@@ -10,11 +10,11 @@ const day = 86_400;
 /**
  * Mails of one kind to one account per day, requested by all origins together that the account does not know.
  */
-export const unknownOriginMailsPerDay = 6;
+const unknownOriginMailsPerDay = 6;
 /** Mails of one kind to one account per day, requested by origins that the account knows. */
-export const knownOriginMailsPerDay = 20;
+const knownOriginMailsPerDay = 20;
 /** Requests of one origin for one kind of mail to one account, per day. */
-export const originRequestsPerDay = 6;
+const originRequestsPerDay = 6;
 
 const limitsOf = perRuntime(({ config: { registerPerMinute, mailPerMinute }, database }) => {
   const limit = (name: string, points: number, seconds: number) =>

@@ -25,7 +25,7 @@ const registration = nullable(
   }),
 );
 
-export const mailKinds = ["verify_email", "reset_password"] as const;
+const mailKinds = ["verify_email", "reset_password"] as const;
 
 export const accountsContract = {
   "accounts.register": {

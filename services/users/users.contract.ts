@@ -26,7 +26,7 @@ const tail = {
   created_at: timestamp(),
 };
 
-export const userShape = object({ ...head, department_id: nullable(integer()), ...tail }, { name: "User" });
+const userShape = object({ ...head, department_id: nullable(integer()), ...tail }, { name: "User" });
 export type User = ValueOf<typeof userShape>;
 
 export const profileShape = object(

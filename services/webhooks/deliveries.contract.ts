@@ -10,8 +10,8 @@ import { dateOrTime, flag, id, integer, listOf, oneOf, pathId, text } from "../s
 import type { Rule, ValueOf } from "../shared/params/types.ts";
 import { pageOf, paging, sorting } from "../shared/wire.ts";
 
-export const deliveryStates = ["pending", "succeeded", "failed", "canceled"] as const;
-export const deliverySorts = ["event_id"] as const;
+const deliveryStates = ["pending", "succeeded", "failed", "canceled"] as const;
+const deliverySorts = ["event_id"] as const;
 
 const attemptFields = {
   status_code: nullable(integer()),
@@ -25,7 +25,7 @@ const eventData: Rule<object> = {
   description: "What the event says: the payload of its `kind`, as the webhook of that name describes it",
 };
 
-export const deliveryShape = object(
+const deliveryShape = object(
   {
     id: text({ description: "The webhook-id that the receiver sees, the same on every try" }),
     webhook_id: integer(),

@@ -24,7 +24,7 @@ const fields = {
   disabled_reason: nullable(oneOf(disableReasons)),
 };
 
-export const webhookShape = object(fields, { name: "Webhook" });
+const webhookShape = object(fields, { name: "Webhook" });
 export type Webhook = ValueOf<typeof webhookShape>;
 
 const forLibraries = text({ description: "What a library of Standard Webhooks is given as the secret." });

@@ -4,7 +4,7 @@ import { argon2Sync, randomBytes } from "node:crypto";
 import { currentCost, saltBytes, tagBytes } from "../../services/shared/passwords/phc.ts";
 import { readJob } from "./task.ts";
 
-export interface FloorJob {
+interface FloorJob {
   checks: number;
 }
 export interface FloorResult {

@@ -65,7 +65,7 @@ export function judge(verdict: Verdict): void {
   say(line(verdict));
 }
 
-export function isReached({ measured, sense, bound }: Verdict): boolean {
+function isReached({ measured, sense, bound }: Verdict): boolean {
   return sense === "at least" ? measured >= bound : measured <= bound;
 }
 

@@ -1,6 +1,6 @@
 // Medians and percentiles.
 
-export function sorted(values: readonly number[]): number[] {
+function sorted(values: readonly number[]): number[] {
   return [...values].sort((a, b) => a - b);
 }
 

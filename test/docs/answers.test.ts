@@ -1,7 +1,7 @@
 /** What the service really answers, held against what its description says: statuses, shapes, headers. */
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { contractOf, routes } from "../../services/api-gateway/routes.ts";
-import { resultFaults } from "../../services/shared/params/result-faults.ts";
+import { resultFaults } from "../support/result-faults.ts";
 import { refusalFaults } from "../support/refusals.ts";
 import { type Answer, type people, startService, type TestService } from "../support/service.ts";
 

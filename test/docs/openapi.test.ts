@@ -6,7 +6,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { openApiDocument } from "../../services/api-gateway/openapi.ts";
 import type { ActionContract } from "../../services/shared/bus/bus.ts";
 import { compileParams } from "../../services/shared/params/compile.ts";
-import { resultFaults } from "../../services/shared/params/result-faults.ts";
+import { resultFaults } from "../support/result-faults.ts";
 import { object } from "../../services/shared/params/results.ts";
 import { eventKinds } from "../../services/shared/event-kinds.ts";
 import { findFaultsContract } from "../../mixins/healing/port.ts";

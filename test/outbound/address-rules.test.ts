@@ -1,6 +1,7 @@
 // Which addresses count as the public internet's.
 import { describe, expect, it } from "@jest/globals";
-import { blockListOf, isGlobal, isIn } from "../../mixins/outbound/address-rules.ts";
+import { isGlobal } from "../../mixins/outbound/address-rules.ts";
+import { blockListOf, isIn } from "../../services/shared/address-list.ts";
 
 describe("global", () => {
   it.each([

@@ -21,7 +21,7 @@ const escape = (text: string) =>
 const trim = (value: number, digits: number) => String(Number(value.toFixed(digits)));
 
 /** A tick's text. */
-export function say(value: number, unit: Unit): string {
+function say(value: number, unit: Unit): string {
   if (value === 0) return "0";
   if (unit === "percentunit") return `${trim(value * 100, 1)} %`;
   if (unit === "s")

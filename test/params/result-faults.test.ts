@@ -1,7 +1,7 @@
 /** The strict check of answers that tests use. */
 import { describe, expect, it } from "@jest/globals";
 import { nullable, optional } from "../../services/shared/params/modifiers.ts";
-import { resultFaults } from "../../services/shared/params/result-faults.ts";
+import { resultFaults } from "../support/result-faults.ts";
 import { anyOf, facts, json, object, plainValue, timestamp } from "../../services/shared/params/results.ts";
 import { dictionary, flag, id, listOf, oneOf, text } from "../../services/shared/params/rules.ts";
 

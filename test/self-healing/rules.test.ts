@@ -11,7 +11,7 @@ import {
   waitSeconds,
 } from "../../services/self-healing/incident.rules.ts";
 import { catalogue } from "../../mixins/healing/catalogue.ts";
-import { faultsTable } from "../../mixins/healing/faults-table.ts";
+import { faultsTable } from "../support/faults-table.ts";
 import { numberIn, textIn } from "../../mixins/healing/targets.ts";
 
 describe("a mass event", () => {

@@ -3,7 +3,7 @@ import { expect } from "@jest/globals";
 import { catalogue, type FaultCode } from "../../mixins/healing/catalogue.ts";
 import { startService, eventually, type TestService } from "../support/service.ts";
 
-export interface Fix {
+interface Fix {
   id: number;
   code: string;
   status: string;

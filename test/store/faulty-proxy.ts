@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-export type Fault =
+type Fault =
   | "none"
   /** Done by the server, but its answer never comes: the connection breaks. */
   | "lose the answer"

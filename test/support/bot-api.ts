@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 
 export const botToken = "4711:canary-of-the-token-AAbbCCdd";
 
-export interface Sent {
+interface Sent {
   chat_id: number;
   text: string;
   at: number;

@@ -15,7 +15,7 @@ export interface Holder {
 }
 
 /** @param url the owner's, who sees everything; the transaction is open when it resolves */
-export async function startHolder(url: string): Promise<Holder> {
+async function startHolder(url: string): Promise<Holder> {
   const [holder, watcher] = [1, 2].map(() => new pg.Client({ connectionString: url })) as [
     pg.Client,
     pg.Client,

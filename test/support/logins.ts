@@ -19,13 +19,13 @@ const apart = Object.values(deployedKinds).flat();
 /** A login for each service: what one lacks, no other lends it. */
 export const eachApart: Kinds = Object.fromEntries(apart.map((service) => [service, [service]]));
 
-export interface LoginSettings {
+interface LoginSettings {
   /** For `migrate`. */
   settings: Record<string, string>;
   passwords: Readonly<Record<string, string>>;
 }
 
-export function settingsFor(kinds: Kinds): LoginSettings {
+function settingsFor(kinds: Kinds): LoginSettings {
   const passwords = Object.fromEntries(
     Object.keys(kinds).map((kind) => [kind, randomBytes(24).toString("base64url")]),
   );

@@ -8,7 +8,7 @@ import { type Node, parse } from "acorn";
 const root = resolve(import.meta.dirname, "../..");
 const folders = ["services", "mixins", "host", "operators", "migrations"];
 
-export interface Pattern {
+interface Pattern {
   source: string;
   flags: string;
   /** "services/x.ts:12" */

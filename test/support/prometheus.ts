@@ -9,7 +9,7 @@ import { freePort } from "./nats.ts";
 import { findProgram } from "./programs.ts";
 import { eventually } from "./service.ts";
 
-export const programs = { prometheus: findProgram("prometheus"), promtool: findProgram("promtool") };
+const programs = { prometheus: findProgram("prometheus"), promtool: findProgram("promtool") };
 export const hasPrometheus = programs.prometheus !== undefined && programs.promtool !== undefined;
 
 /** @returns what it printed; rejects with it when promtool found something wrong */

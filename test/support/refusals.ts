@@ -2,7 +2,7 @@
 import { errorShape, validationErrorShape } from "../../services/api-gateway/openapi-answers.ts";
 import { type ErrorStatus, refusalsOf } from "../../services/api-gateway/refusals-of.ts";
 import { contractOf, type Route, routes } from "../../services/api-gateway/routes.ts";
-import { resultFaults } from "../../services/shared/params/result-faults.ts";
+import { resultFaults } from "./result-faults.ts";
 
 const ordered = [...routes].sort((a, b) => a.path.split("{").length - b.path.split("{").length);
 const patterns = new Map(

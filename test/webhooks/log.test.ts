@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import { deliveriesContract } from "../../services/webhooks/deliveries.contract.ts";
 import { namedPayload } from "../../services/shared/event-payloads.ts";
 import type { EventKind } from "../../services/shared/event-kinds.ts";
-import { resultFaults } from "../../services/shared/params/result-faults.ts";
+import { resultFaults } from "../support/result-faults.ts";
 import { withHolder } from "../support/holder.ts";
 import { traceOf } from "../support/journal.ts";
 import { eventually, startService, type TestService } from "../support/service.ts";

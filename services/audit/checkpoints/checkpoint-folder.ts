@@ -7,7 +7,7 @@ import { makeFolder } from "../../shared/make-folder.ts";
 import { keyIdOf, type PublicKeys, readPublicKey, type SigningKey } from "./signing-key.ts";
 
 /** Read from the newest files back: months of a small installation, days of one with ten thousand busy tenants. */
-export const readBytesMax = 256_000_000;
+const readBytesMax = 256_000_000;
 const chunkBytes = 1_048_576;
 /** Ten times a document's bound: what is longer is none. */
 const lineBytesMax = 1_000_000;

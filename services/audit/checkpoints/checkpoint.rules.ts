@@ -14,7 +14,7 @@ export interface Head {
   verified: boolean;
 }
 
-export interface Facts {
+interface Facts {
   v: 1;
   /** Counts the installation's documents, without a gap. */
   number: number;

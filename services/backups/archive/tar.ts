@@ -4,7 +4,7 @@ import { ArchiveDamaged } from "../../shared/archive/sealed-stream.ts";
 
 const blockBytes = 512;
 /** Of one file. Whoever reads holds one in memory. */
-export const fileBytesMax = 4 * 1024 * 1024;
+const fileBytesMax = 4 * 1024 * 1024;
 
 export interface TarFile {
   name: string;

@@ -52,7 +52,7 @@ export interface ActionContract extends ParamSources {
   readonly repeatable?: true;
 }
 
-export type Refusals = Readonly<Partial<Record<400 | 401 | 403 | 404 | 409 | 422 | 503, readonly string[]>>>;
+type Refusals = Readonly<Partial<Record<400 | 401 | 403 | 404 | 409 | 422 | 503, readonly string[]>>>;
 
 export type Contract = Readonly<Record<string, ActionContract>>;
 

@@ -11,7 +11,7 @@ import type { Runtime } from "../../../host/process/runtime.ts";
 import { takeRefusalEntry } from "./refusal-entries.ts";
 
 /** How long equal refusals are counted before the first sum; it doubles while they go on. */
-export const firstSeconds = 900;
+const firstSeconds = 900;
 export const secondsMax = 21_600;
 
 export interface Refusal extends AuditFacts {

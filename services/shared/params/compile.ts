@@ -15,7 +15,7 @@ import {
 import { newValidator } from "./validator.ts";
 
 /** `notFound` is the name of the path parameter that cannot exist. */
-export type Checked<T> = { params: T } | { notFound: string } | { failures: Failure[] };
+type Checked<T> = { params: T } | { notFound: string } | { failures: Failure[] };
 
 /** `bodyFault` stands for the whole body (absent, no object): then no field of the body is looked at. */
 export type Check<T> = (flat: Readonly<Record<string, unknown>>, bodyFault?: Failure) => Checked<T>;

@@ -102,13 +102,13 @@ export interface UrlShape extends Common {
   max: number;
 }
 
-export interface MomentShape extends Common {
+interface MomentShape extends Common {
   type: "dateOrTime";
   /** A date is asked for; a check of the field's own sees to it. */
   dateOnly?: true;
 }
 
-export interface PlainShape extends Common {
+interface PlainShape extends Common {
   type: "email" | "flag" | "timestamp" | "date" | "decimal" | "json" | "plainValue";
 }
 

@@ -11,7 +11,7 @@ import {
 } from "../../support/notifications.ts";
 import { dice } from "./seed.ts";
 
-export type Status = "pending" | "failed" | "succeeded" | "refunded";
+type Status = "pending" | "failed" | "succeeded" | "refunded";
 
 interface Said {
   id: string;

@@ -3,7 +3,7 @@
 import type pg from "pg";
 import { identityText, TestKeyring } from "../../support/keyring.ts";
 
-export interface ModelPatient {
+interface ModelPatient {
   tenantId: number;
   full_name: string;
   phone: string;

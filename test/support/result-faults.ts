@@ -10,7 +10,7 @@ import type {
   ListShape,
   ObjectShape,
   RuleShape,
-} from "./types.ts";
+} from "../../services/shared/params/types.ts";
 
 /** A sentence for every fault, each with the path to it (`$.items.0.id: …`); an empty list is a good answer. */
 export function resultFaults(shape: RuleShape, value: unknown, at = "$"): string[] {

@@ -1,5 +1,5 @@
 // The catalogue as the table in docs/self-healing.md. A test compares both.
-import { catalogue } from "./catalogue.ts";
+import { catalogue } from "../../mixins/healing/catalogue.ts";
 
 /** @returns a table in Markdown, with one row per fault */
 export function faultsTable(): string {
