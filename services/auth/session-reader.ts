@@ -4,8 +4,8 @@
 // count from the next request on.
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
-import { currentTrail, detached, followOneOf, type Trail } from "../shared/tracing.ts";
 import type { Role } from "../shared/roles.ts";
+import { TenantBatches } from "../shared/tenant-batches.ts";
 
 export interface LiveSession {
   id: string;
@@ -18,63 +18,27 @@ export interface LiveSession {
   frozen: boolean;
 }
 
-interface Waiting {
-  resolve(session: LiveSession | undefined): void;
-  reject(error: unknown): void;
-  trail: Trail | undefined;
-}
-
-const batchMax = 200;
-
 export class SessionReader {
-  readonly #database: Database;
-  #waiting = new Map<string, Waiting[]>();
-  #reading = false;
+  readonly #batches: TenantBatches<string, LiveSession | null, "all">;
 
   constructor(database: Database) {
-    this.#database = database;
+    const read = (_all: "all", ids: readonly string[]) => readSessions(database, ids);
+    this.#batches = new TenantBatches(read, { itemsMax: 200, triesEach: false });
   }
 
-  read(sessionId: string): Promise<LiveSession | undefined> {
-    return new Promise((resolve, reject) => {
-      const others = this.#waiting.get(sessionId);
-      const one = { resolve, reject, trail: currentTrail() };
-      if (others === undefined) this.#waiting.set(sessionId, [one]);
-      else others.push(one);
-      // It goes on for whoever comes next.
-      if (!this.#reading) detached(() => this.#readSoon());
-    });
+  async read(sessionId: string): Promise<LiveSession | undefined> {
+    return (await this.#batches.add("all", sessionId)) ?? undefined;
   }
+}
 
-  #readSoon(): void {
-    this.#reading = true;
-    setImmediate(() => this.#readNext());
-  }
-
-  #readNext(): void {
-    const batch = new Map([...this.#waiting].slice(0, batchMax));
-    if (batch.size === this.#waiting.size) this.#waiting = new Map();
-    else for (const id of batch.keys()) this.#waiting.delete(id);
-    const trails = [...batch.values()].flat().map(({ trail }) => trail);
-    void followOneOf(trails, () => this.#readBatch(batch)).finally(() => {
-      this.#reading = false;
-      if (this.#waiting.size > 0) this.#readSoon();
-    });
-  }
-
-  async #readBatch(batch: ReadonlyMap<string, Waiting[]>): Promise<void> {
-    try {
-      const rows = await this.#database.read<LiveSession>(platform, {
-        name: "auth.live_sessions",
-        text: `select id, user_id, tenant_id, role, department_id, can_see_all_patients, exists (select
-            from tenant_freezes f where f.tenant_id = s.tenant_id and f.until > now()) as frozen
-          from live_sessions s where id = any($1::uuid[])`,
-        values: [[...batch.keys()]],
-      });
-      const found = new Map(rows.map((row) => [row.id, row]));
-      for (const [id, waiting] of batch) for (const one of waiting) one.resolve(found.get(id));
-    } catch (error) {
-      for (const waiting of batch.values()) for (const one of waiting) one.reject(error);
-    }
-  }
+async function readSessions(database: Database, ids: readonly string[]): Promise<(LiveSession | null)[]> {
+  const rows = await database.read<LiveSession>(platform, {
+    name: "auth.live_sessions",
+    text: `select id, user_id, tenant_id, role, department_id, can_see_all_patients, exists (select
+        from tenant_freezes f where f.tenant_id = s.tenant_id and f.until > now()) as frozen
+      from live_sessions s where id = any($1::uuid[])`,
+    values: [[...new Set(ids)]],
+  });
+  const found = new Map(rows.map((row) => [row.id, row]));
+  return ids.map((id) => found.get(id) ?? null);
 }

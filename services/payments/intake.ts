@@ -27,10 +27,9 @@ const gatherTurnsMax = 20;
 
 const batchesOf = perRuntime(
   (runtime) =>
-    new TenantBatches<Item, Outcome, string>(
-      (subdomain, items) => takeBatch(runtime, subdomain, items),
-      gatherTurnsMax,
-    ),
+    new TenantBatches<Item, Outcome, string>((subdomain, items) => takeBatch(runtime, subdomain, items), {
+      turnsMax: gatherTurnsMax,
+    }),
 );
 
 interface Params {

@@ -13,7 +13,17 @@ interface Waiting<Item, Result> {
   trail: Trail | undefined;
 }
 
-const itemsMax = 100;
+export interface BatchOptions {
+  /** Of one statement. */
+  itemsMax?: number;
+  /**
+   * How many turns of the event loop a batch may wait, while each of them brings more: for statements whose own price is that
+   * of many items.
+   */
+  turnsMax?: number;
+  /** Whether the items of a statement that failed are tried one by one. Of no use where an item cannot be the cause. */
+  triesEach?: boolean;
+}
 
 /** @typeParam Key what stands for the tenant: its id, or its subdomain where the id is not known yet */
 export class TenantBatches<Item, Result, Key = number> {
@@ -21,16 +31,15 @@ export class TenantBatches<Item, Result, Key = number> {
   /** Tenants with a statement under way, and what waits for its end. */
   readonly #waiting = new Map<Key, Waiting<Item, Result>[]>();
 
-  readonly #turnsMax: number;
+  readonly #options: Required<BatchOptions>;
 
-  /**
-   * @param write one statement for all items; answers one result per item, in their order
-   * @param turnsMax how many turns of the event loop a batch may wait, while each of them brings more: for statements whose
-   *   own price is that of many items
-   */
-  constructor(write: (key: Key, items: readonly Item[]) => Promise<readonly Result[]>, turnsMax = 1) {
+  /** @param write one statement for all items; answers one result per item, in their order */
+  constructor(
+    write: (key: Key, items: readonly Item[]) => Promise<readonly Result[]>,
+    options: BatchOptions = {},
+  ) {
     this.#write = write;
-    this.#turnsMax = turnsMax;
+    this.#options = { itemsMax: 100, turnsMax: 1, triesEach: true, ...options };
   }
 
   /** Resolves when the item is committed. */
@@ -51,7 +60,7 @@ export class TenantBatches<Item, Result, Key = number> {
   async #run(key: Key): Promise<void> {
     for (;;) {
       await this.#gather(key);
-      const batch = this.#waiting.get(key)?.splice(0, itemsMax) ?? [];
+      const batch = this.#waiting.get(key)?.splice(0, this.#options.itemsMax) ?? [];
       if (batch.length === 0) break;
       await this.#settle(key, batch);
     }
@@ -60,7 +69,8 @@ export class TenantBatches<Item, Result, Key = number> {
 
   /** Requests that share a read of their sessions come here in one turn of the event loop, one after the other. */
   async #gather(key: Key): Promise<void> {
-    for (let turn = 0, before = -1; turn < this.#turnsMax; turn++) {
+    const { itemsMax, turnsMax } = this.#options;
+    for (let turn = 0, before = -1; turn < turnsMax; turn++) {
       await immediate();
       const now = this.#waiting.get(key)?.length ?? 0;
       if (now === before || now >= itemsMax) return;
@@ -90,7 +100,7 @@ export class TenantBatches<Item, Result, Key = number> {
     } catch (error) {
       const [one] = batch;
       if (batch.length === 1) one?.reject(error);
-      else if (isHopeless(error)) for (const { reject } of batch) reject(error);
+      else if (!this.#options.triesEach || isHopeless(error)) for (const { reject } of batch) reject(error);
       else for (const each of batch) await this.#settle(key, [each]);
     }
   }

@@ -93,7 +93,7 @@ describe("batches", () => {
       written.push(items);
       return items;
     };
-    const batches = new TenantBatches<number, number>(write, 4);
+    const batches = new TenantBatches<number, number>(write, { turnsMax: 4 });
     const answers = [batches.add(7, 0)];
     for (let item = 1; item < 3; item++) {
       await turn();

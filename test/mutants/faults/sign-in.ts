@@ -111,14 +111,14 @@ export const signInFaults: readonly PlantedFault[] = [
   },
   {
     says: "a request joins a reading of its session that began before it",
-    file: "services/auth/session-reader.ts",
-    text: `if (batch.size === this.#waiting.size) this.#waiting = new Map();
-    else for (const id of batch.keys()) this.#waiting.delete(id);
-    const trails = [...batch.values()].flat().map(({ trail }) => trail);
-    void followOneOf(trails, () => this.#readBatch(batch)).finally(() => {`,
-    replacement: `const trails = [...batch.values()].flat().map(({ trail }) => trail);
-    void followOneOf(trails, () => this.#readBatch(batch)).finally(() => {
-      for (const id of batch.keys()) this.#waiting.delete(id);`,
+    file: "services/shared/tenant-batches.ts",
+    text: `const batch = this.#waiting.get(key)?.splice(0, this.#options.itemsMax) ?? [];
+      if (batch.length === 0) break;
+      await this.#settle(key, batch);`,
+    replacement: `const batch = this.#waiting.get(key) ?? [];
+      if (batch.length === 0) break;
+      await this.#settle(key, batch);
+      batch.length = 0;`,
     tests: { "test/auth/session-reader.test.ts": "joins no reading that began before it" },
   },
   {
