@@ -1,7 +1,7 @@
-// Reads who a session belongs to, for every request of every client. Requests that arrive in one turn of the event loop,
-// or while a read is under way, share the next one, so under load one statement serves many (a second read at a time
-// would halve that for nothing); none ever joins a read that began before it did, which is what makes a revocation
-// count from the next request on.
+// Reads the owners of sessions, for every request of every client. Requests that arrive in one turn of the
+// event loop, or while a read is running, share the next read. So under load one statement serves many
+// requests; a second concurrent read would only halve the batches. A request never joins a read that started
+// before it, so a revocation applies from the next request on.
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import { currentTrail, detached, followOneOf, type Trail } from "../shared/tracing.ts";
@@ -14,7 +14,7 @@ export interface LiveSession {
   role: Role;
   department_id: number | null;
   can_see_all_patients: boolean;
-  /** The tenant is being restored. */
+  /** Whether the tenant is frozen by a restore. */
   frozen: boolean;
 }
 
@@ -26,6 +26,7 @@ interface Waiting {
 
 const batchMax = 200;
 
+/** Batches reads of sessions: one statement at a time, at most `batchMax` sessions each. */
 export class SessionReader {
   readonly #database: Database;
   #waiting = new Map<string, Waiting[]>();
@@ -35,13 +36,14 @@ export class SessionReader {
     this.#database = database;
   }
 
+  /** The session as it is now; undefined when it has ended. */
   read(sessionId: string): Promise<LiveSession | undefined> {
     return new Promise((resolve, reject) => {
       const others = this.#waiting.get(sessionId);
       const one = { resolve, reject, trail: currentTrail() };
       if (others === undefined) this.#waiting.set(sessionId, [one]);
       else others.push(one);
-      // It goes on for whoever comes next.
+      // Detached from the first request's context, because the read serves later requests too.
       if (!this.#reading) detached(() => this.#readSoon());
     });
   }
