@@ -1,6 +1,6 @@
-// Access tokens: JWTs that name a session. What the bearer may do is read from the session's present state, so the
-// claims besides `sid` are for clients' information. jsonwebtoken's permissive defaults (no exp, any HMAC, unknown
-// crit, short secrets) are each closed here.
+// Access tokens: JWTs that name a session. The caller's rights are read from the current state of the
+// session, so the claims other than `sid` only inform the client. jsonwebtoken's permissive defaults (no exp,
+// any HMAC algorithm, unknown crit, short secrets) are each closed here.
 import { createSecretKey, type KeyObject } from "node:crypto";
 import jwt from "jsonwebtoken";
 import type { Role } from "../shared/roles.ts";
@@ -13,6 +13,7 @@ const tokenCharsMax = 4096;
 const headerFields = new Set(["alg", "typ", "kid"]);
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
+/** The claims of a token. */
 export interface TokenFacts {
   userId: number;
   tenantId: number;
@@ -29,13 +30,14 @@ function signingKey(secret: string): SigningKey {
   return { id: tokenKeyId(secret), key: createSecretKey(Buffer.from(secret)) };
 }
 
+/** Signs and verifies the access tokens of this installation. */
 export class AccessTokens {
   readonly #current: SigningKey;
   readonly #keys: ReadonlyMap<string, KeyObject>;
   readonly #ttlSeconds: number;
   readonly #verified = new VerifiedTokens();
 
-  /** @param previousSecrets still verify until their tokens expire; only `secret` signs */
+  /** @param previousSecrets accepted until their tokens expire; only `secret` signs */
   constructor(secret: string, previousSecrets: readonly string[], ttlSeconds: number) {
     this.#current = signingKey(secret);
     const all = [this.#current, ...previousSecrets.map(signingKey)];
@@ -43,6 +45,7 @@ export class AccessTokens {
     this.#ttlSeconds = ttlSeconds;
   }
 
+  /** Signs a token that is valid for `ttlSeconds` from now. */
   sign(facts: TokenFacts): string {
     const claims = { tid: facts.tenantId, role: facts.role, sid: facts.sessionId };
     return jwt.sign(claims, this.#current.key, {
@@ -55,7 +58,7 @@ export class AccessTokens {
     });
   }
 
-  /** @returns the session's id, or undefined for anything but a token of ours that is valid now */
+  /** @returns the session's id, or undefined unless the token is valid now */
   sessionOf(token: string): string | undefined {
     if (token.length > tokenCharsMax) return undefined;
     const known = this.#verified.sessionOf(token);
@@ -77,14 +80,14 @@ export class AccessTokens {
     }
   }
 
-  /** The name of the key that a token says it was signed with, where this process does not have that one. */
+  /** The id of the key in the token's header, if this process does not have that key. */
   unknownKeyOf(token: string): string | undefined {
     const name = token.length > tokenCharsMax ? undefined : keyNamedBy(token);
     return name === undefined || this.#keys.has(name) ? undefined : name;
   }
 }
 
-/** Of a token whose head is like ours. */
+/** The key id of a token whose header has the expected form. */
 function keyNamedBy(token: string): string | undefined {
   const head = token.slice(0, token.indexOf("."));
   try {
@@ -98,7 +101,7 @@ function keyNamedBy(token: string): string | undefined {
   }
 }
 
-/** In ms since 1970. What jsonwebtoken verified has both claims. */
+/** The end of validity in ms since 1970. jsonwebtoken has verified that both claims exist. */
 function endOf(claims: string | jwt.JwtPayload, ttlSeconds: number): number {
   const { exp = 0, iat = 0 } = typeof claims === "string" ? {} : claims;
   return Math.min(exp, iat + ttlSeconds) * 1000;

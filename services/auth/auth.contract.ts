@@ -1,4 +1,4 @@
-// Signing in and out, and what a token is worth at this moment.
+// Actions for signing in and out, and for checking tokens and sessions.
 import { anyone, onlyServices, signedIn } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { inHeader, nullable, optional } from "../shared/params/modifiers.ts";
@@ -60,14 +60,14 @@ export const authContract = {
     audits: "auth.authenticate",
     access: onlyServices("api-gateway"),
     repeatable: true,
-    // Of any length that a header may have: what is no token of ours is nobody, not a fault of the request.
+    // Accepts any length that a header may have: a malformed token is answered by 401, not by 422.
     body: { token: text({ max: 16_384 }) },
     result: holder,
   },
   "auth.live_sessions": {
     summary: "Whose these sessions are, read from the present state; those that have ended are left out.",
     audits: "auth.authenticate",
-    // The bus itself, of a call that has waited: see services/shared/session-check.ts.
+    // Called by the bus for a call that has waited: see services/shared/session-check.ts.
     access: onlyServices("bus"),
     repeatable: true,
     body: { session_ids: listOf(text({ max: 36 }), { max: 100 }) },

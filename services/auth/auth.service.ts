@@ -1,10 +1,10 @@
-// Signing in and out, and what a token is worth at this moment.
-// Owns sessions, the counts of failed sign-ins, and what accounts know of where they signed in from. A session lives from
-// sign-in to its expiry, sign-out, or the moment its user or tenant is blocked, changed in role, given a new password,
-// deactivated or deleted; or until the account has a hundred newer ones.
-// Promises: a token is judged by the database's present state at every request, so a revocation counts from the next
-// request on at every gateway; password work is bounded and off the event loop.
-// Does not: create accounts or set passwords (users).
+// Signing in and out, and checking tokens.
+// Owns: sessions, the counts of failed sign-ins, and the origins that accounts signed in from. A session ends
+// when it expires, at sign-out, when the role or password of its user changes, when its user or tenant is
+// blocked, deactivated or deleted, or when the account has opened a hundred newer ones.
+// Promises: each request checks its token against the current state of the database, so a revocation applies
+// from the next request on at every gateway. Password hashing is bounded and runs outside the event loop.
+// Does not create accounts or set passwords (users).
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { serviceMetrics } from "../../mixins/service-metrics.ts";
@@ -24,11 +24,11 @@ import { authContract } from "./auth.contract.ts";
 import { checkPassword } from "./check-password.ts";
 import { DeviceHints } from "./device-hints.ts";
 import { login } from "./login.ts";
-import { clearLockout, recognise, rememberOrigin } from "./recognise.ts";
+import { clearLockout, recognise, rememberOrigin } from "./recognise-origin.ts";
 import { type LiveSession, SessionReader } from "./session-reader.ts";
 import { countSignIn } from "./sign-in-counter.ts";
 import { Slots } from "./slots.ts";
-import { dropDeadSessions, sweepSessions } from "./sweep-sessions.ts";
+import { deleteRevokedSessions, sweepSessions } from "./sweep-sessions.ts";
 import { expiredRows } from "./expired-rows.ts";
 
 const partsOf = perRuntime(({ config, secrets, database: db }) => ({
@@ -44,7 +44,8 @@ async function authenticate(call: Call<{ token: string }>) {
   const { tokens, sessions } = partsOf(call.runtime);
   const { token } = call.params;
   const sessionId = tokens.sessionOf(token);
-  // While JWT_SECRET is changed another process may have the key: what is not known to be false is no 401.
+  // During a change of JWT_SECRET another process may have the key. A token that may be valid elsewhere must
+  // not get a 401.
   const foreignKey = sessionId === undefined ? tokens.unknownKeyOf(token) : undefined;
   if (foreignKey !== undefined && call.runtime.comparison.isTokenKeyElsewhere(foreignKey))
     throw new AskAnother();
@@ -55,6 +56,7 @@ async function authenticate(call: Call<{ token: string }>) {
 
 async function liveSessions(call: Call<{ session_ids: string[] }>): Promise<Holder[]> {
   const { sessions } = partsOf(call.runtime);
+  // The reader combines these reads in one statement.
   const found = await Promise.all(call.params.session_ids.map((id) => sessions.read(id)));
   return found.flatMap((session) => (session === undefined ? [] : [toHolder(session)]));
 }
@@ -102,8 +104,8 @@ const auth: ServiceSchema = {
     "auth.remember_origin": rememberOrigin,
     "auth.clear_lockout": clearLockout,
   }),
-  events: listen({ "users.sessions_ended": dropDeadSessions }),
-  // The password threads are warm before the first sign-in.
+  events: listen({ "users.sessions_ended": deleteRevokedSessions }),
+  // Starts the hashing threads before the first sign-in.
   started(this: Service) {
     runtimeOf(this).hasher.start();
   },

@@ -1,12 +1,14 @@
-// Whether a password is an account's, for other services: this is the one that may read hashes. It counts no failures: who
-// asks holds a token from the account's mailbox, which opens more than the password, or is the start of the service.
+// Checks a password for other services, because only this service may read hashes. Failures are not counted:
+// the caller holds a token from the account's mailbox, which permits more than the password does, or it is
+// the start of the service.
 import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { dummyHash } from "../shared/passwords/phc.ts";
 
-type Asked = Call<{ tenant_id: number; user_id: number; password: string }>;
+type PasswordCheck = Call<{ tenant_id: number; user_id: number; password: string }>;
 
-export async function checkPassword(call: Asked): Promise<{ is_right: boolean }> {
+/** Compares with a dummy hash when there is no such account, so that the time is the same. */
+export async function checkPassword(call: PasswordCheck): Promise<{ is_right: boolean }> {
   const { tenant_id: tenantId, user_id: userId, password } = call.params;
   const row = await call.db.readOne<{ password_hash: string }>(platform, {
     name: "auth.check_password",

@@ -1,6 +1,7 @@
-// What signing in leaves behind and the hourly sweep (sweep-sessions.ts) should have taken days ago.
+// Detects rows that the hourly sweep (sweep-sessions.ts) should have deleted days ago.
 import { overdueRows } from "../../mixins/healing/overdue-rows.ts";
 
+/** The detector `expired_rows_pile_up`. */
 export const expiredRows = overdueRows("auth", "auth.sweep", [
   { what: "sessions", rows: "from sessions where expires_at < now() - interval '3 days'" },
   { what: "ended_sessions", rows: "from sessions where ended_at < now() - interval '3 days'" },

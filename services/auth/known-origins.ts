@@ -1,9 +1,9 @@
-// The addresses an account has signed in from. Devices need no row: their hint says it.
+// The addresses that an account has signed in from. Devices are not stored: the hint identifies them.
 import type { Change } from "../shared/database/change.ts";
 
 const addressesMax = 10;
 
-/** Remembers an address as one of the account's own; the ten newest are kept. */
+/** Adds an address to the account's known ones and keeps the ten newest. */
 export async function rememberAddress(
   change: Change,
   { tenantId, userId }: { tenantId: number; userId: number },

@@ -1,5 +1,5 @@
-// Signing in. Unknown tenant, unknown e-mail, wrong password and every bound on guesses are one answer after the same work;
-// what else is wrong with an account is told only to who knows its password.
+// Signing in. An unknown tenant, an unknown e-mail address, a wrong password and every limit on guesses get
+// the same answer after the same work. Other reasons for a refusal are revealed only after a right password.
 import { randomUUID } from "node:crypto";
 import type { Call, ResultOf } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
@@ -11,11 +11,17 @@ import type { AccessTokens } from "./access-token.ts";
 import type { AttemptQueue } from "./attempts.ts";
 import type { authContract } from "./auth.contract.ts";
 import type { DeviceHints } from "./device-hints.ts";
-import { devicePrefix } from "./guesses.rules.ts";
+import { devicePrefix } from "./lockout.rules.ts";
 import { openingEntry, openingStatement } from "./open-session.ts";
 import { renewHashLater } from "./renew-hash.ts";
-import { settleSignIn, type Trial, type Verdict } from "./settle-sign-in.ts";
-import { type Account, accountKey, ghostKey, readSignIn, type SignInFacts } from "./sign-in-account.ts";
+import { settleSignIn, type CheckedSignIn, type Verdict } from "./settle-sign-in.ts";
+import {
+  type Account,
+  accountKey,
+  unknownAccountKey,
+  readSignIn,
+  type SignInFacts,
+} from "./sign-in-account.ts";
 import { countSignIn } from "./sign-in-counter.ts";
 import { addressSlot, type Slots } from "./slots.ts";
 import { sessionsMax, trimSessions } from "./trim-sessions.ts";
@@ -24,6 +30,7 @@ type Contract = (typeof authContract)["auth.login"];
 type Params = ParamsOf<Contract>;
 export type LoginResult = ResultOf<Contract>;
 
+/** The parts of the service that a sign-in uses. */
 export interface LoginParts {
   tokens: AccessTokens;
   attempts: AttemptQueue;
@@ -31,16 +38,24 @@ export interface LoginParts {
   slots: Slots;
 }
 
-/** A day's failures of an address with accounts that do not know it, for each sign-in a minute that it has. */
+/**
+ * Failures per day of an address with accounts that do not know it, for each sign-in per minute that the rate
+ * limit allows.
+ */
 const failuresPerRate = 20;
 
+/**
+ * Signs in and returns the access token.
+ * @throws Unauthorized `invalid_credentials`, Forbidden `account_pending`, `account_blocked` or
+ * `email_not_verified`
+ */
 export function login(call: Call<Params>, parts: LoginParts): Promise<LoginResult> {
   const { email, subdomain: given } = call.params;
   const subdomain = given.toLowerCase();
   const address = addressKey(call.caller.facts.ip);
   return parts.attempts.run(`${subdomain}\n${email.toLowerCase()}\n${address}`, async () => {
-    const ghost = ghostKey(parts.slots, { subdomain, email: email.toLowerCase() });
-    const facts = await readSignIn(call.db, { subdomain, email }, address, ghost);
+    const unknownKey = unknownAccountKey(parts.slots, { subdomain, email: email.toLowerCase() });
+    const facts = await readSignIn(call.db, { subdomain, email }, address, unknownKey);
     const { account } = facts;
     const owner = { tenantId: facts.tenantId, userId: account?.user_id ?? 0 };
     const device = parts.hints.deviceOf(call.params.device_id, owner, facts.nowMs);
@@ -48,11 +63,11 @@ export function login(call: Call<Params>, parts: LoginParts): Promise<LoginResul
     const isRight = await call.runtime.hasher.verify(hash, call.params.password);
     const refusal = account === undefined || !isRight ? undefined : refusalOf(account);
     const verdict = verdictOf(call, facts, isRight, refusal);
-    const trial: Trial = {
+    const signIn: CheckedSignIn = {
       verdict,
       counts: {
         tenantId: facts.tenantId,
-        account: account === undefined ? ghost : accountKey(account.user_id),
+        account: account === undefined ? unknownKey : accountKey(account.user_id),
         platformId: facts.platformId,
         addressSlot: addressSlot(parts.slots, address),
       },
@@ -62,7 +77,7 @@ export function login(call: Call<Params>, parts: LoginParts): Promise<LoginResul
       address,
       addressMax: call.runtime.config.loginPerMinute * failuresPerRate,
     };
-    const reason = await openOrSettle(call, facts, trial);
+    const reason = await openOrSettle(call, facts, signIn);
     countSignIn(call.runtime)(reason ?? "ok");
     if (refusal !== undefined && reason === refusal.type) throw refusal;
     if (reason !== undefined || verdict.is !== "right")
@@ -105,18 +120,18 @@ function verdictOf(
 }
 
 /**
- * Where nothing is held against the account, and it signed in from this address today, there is nothing to decide or to
- * remember, so the session opens by one statement. Guesses of one address come one at a time in each process, so this
- * lets through no more of them at once than there are processes.
+ * Opens the session with a single statement when there are no failure counts and the account signed in from
+ * this address today: then there is nothing to decide or to store. The guesses of one address are serialised
+ * in each process, so this path lets through at most one guess per process at a time.
  */
 async function openOrSettle(
   call: Call<Params>,
   facts: SignInFacts,
-  trial: Trial,
+  signIn: CheckedSignIn,
 ): Promise<string | undefined> {
-  const { verdict } = trial;
+  const { verdict } = signIn;
   if (verdict.is !== "right" || facts.isCounted || facts.addressSeen !== "today")
-    return settleSignIn(call, trial);
+    return settleSignIn(call, signIn);
   const statement = openingStatement(verdict.opening, call.caller);
   await call.db.changeOnce(platform, call.caller, statement, openingEntry(verdict.opening));
   return undefined;

@@ -1,9 +1,11 @@
-// A session's row: one statement, the same whether it is opened alone or with what a sign-in settles.
+// The insertion of a session, the same whether it is executed alone or in the transaction that settles a
+// sign-in.
 import type { Caller } from "../shared/caller.ts";
 import type { AuditFacts } from "../shared/database/change.ts";
 import type { Statement } from "../shared/database/scope.ts";
 import type { Account } from "./sign-in-account.ts";
 
+/** A session to open. */
 export interface Opening {
   sessionId: string;
   tenantId: number;
@@ -11,6 +13,7 @@ export interface Opening {
   ttlSeconds: number;
 }
 
+/** The statement that inserts the session, with the epochs that revoke it. */
 export function openingStatement(
   { sessionId, tenantId, account, ttlSeconds }: Opening,
   by: Caller,
@@ -25,6 +28,7 @@ export function openingStatement(
   };
 }
 
+/** The audit entry of the sign-in. */
 export function openingEntry({ tenantId, account }: Opening): AuditFacts {
   const target = { type: "user", id: account.user_id };
   return { tenantId, action: "auth.login", target, userId: account.user_id };

@@ -1,7 +1,7 @@
-// Reads who a session belongs to, for every request of every client. Requests that arrive in one turn of the event loop,
-// or while a read is under way, share the next one, so under load one statement serves many (a second read at a time
-// would halve that for nothing); none ever joins a read that began before it did, which is what makes a revocation
-// count from the next request on.
+// Reads the owners of sessions, for every request of every client. Requests that arrive in one turn of the
+// event loop, or while a read is running, share the next read. So under load one statement serves many
+// requests; a second concurrent read would only halve the batches. A request never joins a read that started
+// before it, so a revocation applies from the next request on.
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Role } from "../shared/roles.ts";
@@ -14,10 +14,11 @@ export interface LiveSession {
   role: Role;
   department_id: number | null;
   can_see_all_patients: boolean;
-  /** The tenant is being restored. */
+  /** Whether the tenant is frozen by a restore. */
   frozen: boolean;
 }
 
+/** Batches reads of sessions: one statement at a time, at most 200 sessions each. */
 export class SessionReader {
   readonly #batches: TenantBatches<string, LiveSession | null, "all">;
 
@@ -26,6 +27,7 @@ export class SessionReader {
     this.#batches = new TenantBatches(read, { itemsMax: 200, triesEach: false });
   }
 
+  /** The session as it is now; undefined when it has ended. */
   async read(sessionId: string): Promise<LiveSession | undefined> {
     return (await this.#batches.add("all", sessionId)) ?? undefined;
   }

@@ -1,10 +1,11 @@
-// What a sign-in needs to know, in one statement that costs the same whether tenant and account exist or not. Failed
-// sign-ins of unknown tenants are counted and audited in the platform's books.
+// Reads the data of a sign-in in one statement that costs the same whether tenant and account exist or not.
+// Failed sign-ins of unknown tenants are counted and audited in the platform tenant.
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Role } from "../shared/roles.ts";
 import type { Slots } from "./slots.ts";
 
+/** The account's data that a sign-in needs. */
 export interface Account {
   user_id: number;
   role: Role;
@@ -16,14 +17,15 @@ export interface Account {
   tenant_epoch: number;
 }
 
+/** The tenant, the account and its counts at the time of a sign-in. */
 export interface SignInFacts {
-  /** The tenant, or the platform's id when there is no such tenant. */
+  /** The tenant's id, or the platform tenant's id when there is no such tenant. */
   tenantId: number;
   platformId: number;
   account: Account | undefined;
-  /** Whether anything is held against the account, by whomever. */
+  /** Whether the account has any failure count. */
   isCounted: boolean;
-  /** Rows of the account's sessions, also of those that are over. */
+  /** Number of the account's sessions, including ended ones that are not deleted yet. */
   sessions: number;
   /** When the account last signed in from this address. */
   addressSeen: "today" | "before" | "never";
@@ -39,32 +41,33 @@ type Row = {
   now_ms: number;
 } & (Account | { user_id: null });
 
-const ghostSlots = 1_024;
+const unknownAccountSlots = 1_024;
 
-/** The name in `lockouts` of an account that does not exist: one of so many per tenant, whatever was typed. */
-export function ghostKey(slots: Slots, { subdomain, email }: Who): string {
-  return `ghost:${slots.of("ghost", `${subdomain}|${email}`, ghostSlots)}`;
+/** The key in `lockouts` of an account that does not exist: one of 1024 per tenant, whatever was typed. */
+export function unknownAccountKey(slots: Slots, { subdomain, email }: TypedAccount): string {
+  return `ghost:${slots.of("ghost", `${subdomain}|${email}`, unknownAccountSlots)}`;
 }
 
-/** The name in `lockouts` of an account. */
+/** The key in `lockouts` of an account. */
 export const accountKey = (userId: number) => `user:${userId}`;
 
-export interface Who {
-  /** Lower-case. */
+/** The account that was typed. */
+export interface TypedAccount {
+  /** In lower case. */
   subdomain: string;
-  /** As it was typed: the database lower-cases it, as it did when it was stored. */
+  /** As typed. The database converts it to lower case, with the same function as when it was stored. */
   email: string;
 }
 
 /**
- * @param address as `addressKey` has it
- * @param ghost the name in `lockouts` if there is no such account
+ * @param address as `addressKey` returns it
+ * @param unknownKey the key in `lockouts` to use if there is no such account
  */
 export async function readSignIn(
   database: Database,
-  { subdomain, email }: Who,
+  { subdomain, email }: TypedAccount,
   address: string,
-  ghost: string,
+  unknownKey: string,
 ): Promise<SignInFacts> {
   const row = await database.readOne<Row>(platform, {
     name: "auth.sign_in",
@@ -80,7 +83,7 @@ export async function readSignIn(
         and o.seen_at > now() - interval '90 days'
       left join lockouts l on l.tenant_id = coalesce(t.id, p.id) and l.account = coalesce('user:' || a.user_id, $4)
       where p.subdomain = 'platform' and p.deleted_at is null`,
-    values: [subdomain, email, address, ghost],
+    values: [subdomain, email, address, unknownKey],
   });
   if (row === undefined) throw new Error("the platform tenant is missing");
   return {

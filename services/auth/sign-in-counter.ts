@@ -1,7 +1,7 @@
-// How sign-ins ended, for who watches.
+// The metric of sign-ins by outcome.
 import { perRuntime } from "../shared/per-runtime.ts";
 
-/** The reasons of refusals are those that the audit log names. */
+/** The refusals have the same names in the audit log. */
 const outcomes = [
   "ok",
   "unknown_account",
@@ -15,6 +15,7 @@ const outcomes = [
   "rate_limited",
 ];
 
+/** Returns the function that counts one outcome; it does nothing when metrics are switched off. */
 export const countSignIn = perRuntime(
   ({ metrics }) =>
     metrics?.counter(

@@ -1,8 +1,9 @@
-// Names for counting what strangers choose freely (addresses, e-mail addresses that belong to nobody): a keyed hash, cut to
-// one of so many slots. Thus there are never more counters than slots, what was typed is not in them, and nobody can
-// choose with whom to share one. Two that do share one share its bound.
+// Keys for counters of values that a stranger can choose freely (addresses, e-mail addresses without an
+// account): a keyed hash, reduced to a fixed number of slots. So the number of counters is bounded, the typed
+// value is not stored, and nobody can choose whose slot to share. Values that share a slot share its limit.
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
 
+/** Computes slots with a key derived from `secret`. */
 export class Slots {
   readonly #key: KeyObject;
 
@@ -10,7 +11,7 @@ export class Slots {
     this.#key = createSecretKey(Buffer.from(hkdfSync("sha256", secret, "", "records count slots v1", 32)));
   }
 
-  /** @param slots a power of two, at most 2^32 */
+  /** @param what separates kinds of keys @param slots a power of two, at most 2^32 @returns 0 to slots - 1 */
   of(what: string, name: string, slots: number): number {
     return createHmac("sha256", this.#key).update(`${what}|${name}`).digest().readUInt32BE() % slots;
   }
@@ -18,7 +19,7 @@ export class Slots {
 
 const addressSlots = 65_536;
 
-/** The name of an address in `lockouts`, over all accounts and tenants. */
+/** The key of an address in `lockouts`, over all accounts and tenants. */
 export function addressSlot(slots: Slots, address: string): number {
   return slots.of("address", address, addressSlots);
 }

@@ -1,5 +1,6 @@
-// What signing in leaves behind dies here: ended and expired sessions, counts of failures nobody adds to any more,
-// addresses that were long not seen, rate counters whose window is over, and expired mail tokens. In batches, so that no statement locks for long.
+// Deletes what signing in leaves behind: ended and expired sessions, old failure counts, addresses not seen
+// for long, expired rate counters and mail tokens. Works in batches, so that no statement holds locks for
+// long.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
@@ -11,7 +12,7 @@ const sweeps = [
   `delete from sessions where id in (select id from sessions
      where expires_at < now() - interval '1 day' limit ${batch})`,
   `delete from sessions where id in (select id from sessions where ended_at < now() - interval '1 day' limit ${batch})`,
-  // A failure counts for a day and an hour at most.
+  // A failure counts for at most a day and an hour.
   `delete from lockouts where (tenant_id, account) in (select tenant_id, account from lockouts
      where updated_at < now() - interval '2 days' limit ${batch}) and updated_at < now() - interval '2 days'`,
   `delete from known_origins where (tenant_id, user_id, address) in (select tenant_id, user_id, address
@@ -22,20 +23,24 @@ const sweeps = [
      where expire < extract(epoch from now()) * 1000 - 60000 limit ${batch})`,
 ];
 
+/** The hourly job `auth.sweep`. At most `batch` × `batchesMax` rows of each kind per run. */
 export async function sweepSessions(this: { runtime: Runtime }): Promise<void> {
   for (const sweep of sweeps) {
     for (let done = 0; done < batchesMax; done++) {
-      const gone = await this.runtime.database.write<{ one: number }>(platform, Caller.system("auth"), {
+      const deleted = await this.runtime.database.write<{ one: number }>(platform, Caller.system("auth"), {
         text: `${sweep} returning 1 as one`,
         values: [],
       });
-      if (gone.length < batch) break;
+      if (deleted.length < batch) break;
     }
   }
 }
 
-/** Rows of sessions that are over already, by the epoch they were opened in: a forged or late hint can end none. */
-export async function dropDeadSessions(
+/**
+ * Deletes the revoked sessions of a user. Compares the epoch of each session, so that a forged or late event
+ * cannot end a valid one.
+ */
+export async function deleteRevokedSessions(
   { tenant_id: tenantId, user_id: userId }: { tenant_id: number; user_id: number },
   { database }: Runtime,
 ): Promise<void> {

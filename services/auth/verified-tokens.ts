@@ -1,5 +1,6 @@
-// Tokens whose signature and claims were verified in full by this process: the same bytes need not be verified again
-// until they expire. It says nothing about the session, which is read from the database at every request.
+// A cache of tokens whose signature and claims this process has verified: the same token need not be verified
+// again until it expires. It says nothing about the session, whose state is read from the database for every
+// request.
 
 const tokensMax = 2_000;
 
@@ -8,11 +9,12 @@ interface Verified {
   endsMs: number;
 }
 
+/** At most `tokensMax` tokens; the oldest is evicted first. */
 export class VerifiedTokens {
   /** In the order of their verification. */
   readonly #tokens = new Map<string, Verified>();
 
-  /** The session of a token that was added and has not expired. */
+  /** The session's id, if the token was added and has not expired. */
   sessionOf(token: string): string | undefined {
     const verified = this.#tokens.get(token);
     if (verified === undefined) return undefined;
@@ -21,7 +23,7 @@ export class VerifiedTokens {
     return undefined;
   }
 
-  /** @param endsMs in ms since 1970; the oldest goes when there are too many */
+  /** @param endsMs end of validity, in ms since 1970 */
   add(token: string, sessionId: string, endsMs: number): void {
     if (this.#tokens.size >= tokensMax) {
       for (const [oldest] of this.#tokens) {

@@ -1,4 +1,4 @@
-// The keys of backups' archives, for the backups alone.
+// Actions for the keys of backup archives. Only the backups service may call them.
 import { onlyServices } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { nullable } from "../shared/params/modifiers.ts";

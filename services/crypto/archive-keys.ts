@@ -1,5 +1,5 @@
-// The keys of backups' archives: each has one of its own, wrapped by the master key of the day it was made. While its row is
-// there nothing is destroyed that the archive may need (retire-keys.ts).
+// The keys of backup archives. Each archive has its own key, wrapped by the master key at the time of the
+// backup. As long as its row exists, no key is destroyed that the archive may need (retire-keys.ts).
 import { randomBytes } from "node:crypto";
 import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
@@ -14,12 +14,13 @@ import {
   wrapArchiveKey,
 } from "../shared/sealing/wrapping.ts";
 import type { archiveKeysContract } from "./archive-keys.contract.ts";
-import { holdMasterKeys } from "./master-keys.ts";
+import { lockMasterKeys } from "./master-keys.ts";
 
 type Contract = typeof archiveKeysContract;
-type Made = ValueOf<Contract["crypto.make_archive_key"]["result"]>;
+type NewArchiveKey = ValueOf<Contract["crypto.make_archive_key"]["result"]>;
 
-const nameOf = (backupId: string, tenantId: number | null) => `archive|${tenantId ?? "full"}|${backupId}`;
+const wrappingNameOf = (backupId: string, tenantId: number | null) =>
+  `archive|${tenantId ?? "full"}|${backupId}`;
 
 interface Master {
   version: number;
@@ -28,25 +29,31 @@ interface Master {
   state: string;
 }
 
-/** A backup that is begun again gets another key: what was written under the first is never opened. */
-export function makeArchiveKey(call: Call<ParamsOf<Contract["crypto.make_archive_key"]>>): Promise<Made> {
+/**
+ * Creates and stores the key of an archive. A backup that starts again gets a new key, so data written under
+ * the first key can never be read.
+ */
+export function makeArchiveKey(
+  call: Call<ParamsOf<Contract["crypto.make_archive_key"]>>,
+): Promise<NewArchiveKey> {
   const { backup_id: backupId, tenant_id: tenantId } = call.params;
   return call.db.change(platform, call.caller, async (change) => {
-    // A rotation that ends meanwhile must see the row, or the row must see what it left.
-    await holdMasterKeys(change, "shared");
+    // Serialised with the end of a rotation: either the rotation sees this row, or this transaction sees the
+    // keys that it left.
+    await lockMasterKeys(change, "shared");
     const masters = await readMasters(change);
     const primary = masters.find(({ state }) => state === "primary");
     if (primary?.wrapped == null) throw new Error("there is no primary master key");
     const key = randomBytes(keyBytes);
     const master = unwrapMasterKey(call.runtime.secrets.boot, primary.version, primary.wrapped);
-    const wrapped = wrapArchiveKey(master, nameOf(backupId, tenantId), key);
+    const wrapped = wrapArchiveKey(master, wrappingNameOf(backupId, tenantId), key);
     await change.execute(
       `insert into archive_keys (backup_id, tenant_id, master_version, wrapped) values ($1, $2, $3, $4)
        on conflict (backup_id) do update set master_version = excluded.master_version, wrapped = excluded.wrapped,
          closed_at = null, created_at = now()`,
       [backupId, tenantId, primary.version, wrapped],
     );
-    const made: Made = {
+    const made: NewArchiveKey = {
       key: key.toString("base64"),
       master_version: primary.version,
       wrapped: wrapped.toString("base64"),
@@ -66,7 +73,7 @@ function readMasters(change: Change): Promise<Master[]> {
   );
 }
 
-/** From now on no later key can be in the archive. */
+/** Marks the archive as complete: keys created later cannot be in it. */
 export async function closeArchiveKey(call: Call<{ backup_id: string }>): Promise<void> {
   await call.db.write(platform, call.caller, {
     name: "crypto.close_archive_key",
@@ -75,7 +82,7 @@ export async function closeArchiveKey(call: Call<{ backup_id: string }>): Promis
   });
 }
 
-interface Kept {
+interface StoredKey {
   tenant_id: number | null;
   wrapped: Buffer;
   master_version: number;
@@ -83,11 +90,15 @@ interface Kept {
   installation: Buffer;
 }
 
+/**
+ * The archive's key in base64, and the installation's fingerprint in hex.
+ * @throws NotFound, Unavailable `keys_unreadable`
+ */
 export async function openArchiveKey(
   call: Call<{ backup_id: string }>,
 ): Promise<{ key: string; installation: string }> {
   const { backup_id: backupId } = call.params;
-  const row = await call.db.readOne<Kept>(platform, {
+  const row = await call.db.readOne<StoredKey>(platform, {
     name: "crypto.open_archive_key",
     text: `select a.tenant_id, a.wrapped, a.master_version, m.wrapped as master,
         (select fingerprint from master_keys order by version limit 1) as installation
@@ -98,13 +109,15 @@ export async function openArchiveKey(
   const { boot } = call.runtime.secrets;
   const key = ifItOpens(() => {
     const master = unwrapMasterKey(boot, row.master_version, row.master ?? Buffer.alloc(0));
-    return unwrapArchiveKey(master, nameOf(backupId, row.tenant_id), row.wrapped);
+    return unwrapArchiveKey(master, wrappingNameOf(backupId, row.tenant_id), row.wrapped);
   });
   if (key === undefined) throw new Unavailable("keys_unreadable", "The key of this backup cannot be opened");
   return { key: key.toString("base64"), installation: row.installation.toString("hex") };
 }
 
-/** The backup is gone: what only it needed is destroyed by the next sweep of keys. */
+/**
+ * Deletes the key of a removed backup. The next sweep destroys the data keys that only this backup needed.
+ */
 export async function dropArchiveKey(call: Call<{ backup_id: string }>): Promise<void> {
   await call.db.write(platform, call.caller, {
     name: "crypto.drop_archive_key",

@@ -1,18 +1,22 @@
-// How many rows of one place make a batch, learned from the batches before.
+// Adapts the number of rows per batch to the batches before.
 const batchRowsMin = 20;
 const batchRowsMax = 2_000;
 const batchBytesMax = 4_000_000;
 const rowsAtFirst = 100;
 
-/** As many rows as make a batch of a few MB (a row may be 100 bytes or 100 kB) and, if one is given, of a time. */
+/**
+ * Aims at batches of a few MB, because a row may have 100 bytes or 100 kB, and at a duration if one is given.
+ */
 export class BatchSize {
   next = rowsAtFirst;
   readonly #msAim: number | undefined;
 
+  /** @param msAim duration of a batch in ms, or undefined for no aim */
   constructor(msAim: number | undefined) {
     this.#msAim = msAim;
   }
 
+  /** Adjusts `next` to a finished batch. It grows at most fourfold and stays within 20 to 2000 rows. */
   learn(rows: number, bytes: number, tookMs: number): void {
     if (rows === 0) return;
     const fitting = Math.floor(batchBytesMax / Math.max(1, bytes / rows));

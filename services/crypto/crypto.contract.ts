@@ -1,4 +1,4 @@
-// What the crypto service offers: keys to the services that seal, the rotation of keys to superadmins.
+// Actions of the crypto service: keys for the services that seal, rotation for superadmins.
 import { allow, onlyServices } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { weights } from "../shared/limits/weights.ts";
@@ -25,7 +25,7 @@ export const cryptoContract = {
     access: allow("superadmin"),
     refuses: { 409: ["rotation_running"], 503: ["keys_unreadable"] },
     weight: weights.heavy,
-    // Its own example would be a key that somebody uses: it is a pattern, refused as not random.
+    // A pattern that is refused as not random. A real key as example would be used by somebody.
     example: { new_key: "base64 of 32 random bytes: openssl rand -base64 32" },
     body: {
       new_key: secretText({

@@ -1,10 +1,11 @@
-// The keyring: master keys wrapped by BOOT_SECRET, tenants' data keys wrapped by a master key.
-// Life cycle: the first master key is made at the first start, a tenant's keys when it first seals something; a key that
-// has sealed enough is followed by another and from then on only opens. A rotation gives all a new master key and every
-// tenant a new key, seals everything anew in the background, and destroys the old keys when nothing names them.
-// Promises: keys are at rest only wrapped; of many first uses of a tenant one makes its keys; with a wrong BOOT_SECRET
-// the process does not start and nothing is written.
-// Does not: seal or open a client's texts (services/shared/sealing does, where the texts are).
+// The keyring: master keys wrapped by BOOT_SECRET, the tenants' data keys wrapped by a master key.
+// Life cycle: the first master key is created at the first start, a tenant's keys at its first use. After a
+// maximum of uses a data key is replaced by a new one and only opens from then on. A rotation creates a new
+// master key and a new data key per tenant, reseals all rows in the background and destroys the old keys when
+// nothing refers to them.
+// Promises: keys are stored only in wrapped form; concurrent first uses of a tenant create its keys once;
+// with a wrong BOOT_SECRET the process does not start and nothing is written.
+// Does not seal or open the tenants' data: services/shared/sealing does that in the services that own it.
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { serviceMetrics } from "../../mixins/service-metrics.ts";
@@ -18,7 +19,7 @@ import { cryptoContract } from "./crypto.contract.ts";
 import { destroyKey } from "./destroy-key.ts";
 import { ensureMasterKey } from "./master-keys.ts";
 import { rotate } from "./rotate.ts";
-import { watchRotation } from "./rotation-figures.ts";
+import { watchRotation } from "./rotation-metrics.ts";
 import { rotationStatus } from "./rotation-status.ts";
 import { RotationWorker } from "./rotation-worker.ts";
 import { tenantKeys } from "./tenant-keys.ts";
@@ -27,7 +28,7 @@ import { rotationStalled, sealedUnreadable } from "./sealing-faults.ts";
 
 const workerOf = perRuntime((runtime) => new RotationWorker(runtime));
 
-function ensureOwnMasterKey(this: Service): Promise<void> {
+function ensureMasterKeyAtStart(this: Service): Promise<void> {
   return ensureMasterKey(runtimeOf(this));
 }
 
@@ -42,8 +43,8 @@ const crypto: ServiceSchema = {
     }),
     worker(({ runtime }) => workerOf(runtime)),
     serviceMetrics(watchRotation),
-    // Done before all of the above: Moleculer starts the mixins of a service beginning with the last.
-    { started: ensureOwnMasterKey },
+    // Runs before the mixins above: Moleculer starts the mixins of a service in reverse order.
+    { started: ensureMasterKeyAtStart },
   ],
   actions: implement(
     { ...cryptoContract, ...archiveKeysContract },

@@ -1,9 +1,9 @@
-// An operator's way to end a key by hand, from the REPL: refused while anything needs it.
+// Destroys a data key on request of an operator, from the REPL.
 import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, NotFound } from "../shared/errors.ts";
 import { destroyDataKey, isNeeded, needsOf } from "./retire-keys.ts";
-import { letGoSeconds } from "./rotation-times.ts";
+import { keyReleaseSeconds } from "./rotation-times.ts";
 
 interface Row {
   tenant_id: number;
@@ -12,9 +12,10 @@ interface Row {
   let_go: boolean;
 }
 
+/** @throws NotFound, Conflict `rotation_running`, `key_in_use` or `key_needed` */
 export function destroyKey(call: Call<{ key_id: number }>): Promise<void> {
   const { key_id: id } = call.params;
-  const heldSeconds = letGoSeconds(call.runtime.config);
+  const releaseSeconds = keyReleaseSeconds(call.runtime.config);
   return call.db.change(platform, call.caller, async (change) => {
     const [running] = await change.execute("select from rotations where state = 'running'");
     if (running !== undefined)
@@ -22,7 +23,7 @@ export function destroyKey(call: Call<{ key_id: number }>): Promise<void> {
     const [key] = await change.execute<Row>(
       `select tenant_id, purpose, state, demoted_at < now() - make_interval(secs => $1) as let_go
        from data_keys where id = $2 for update`,
-      [heldSeconds, id],
+      [releaseSeconds, id],
     );
     if (key === undefined || key.state === "destroyed") throw new NotFound("Key");
     if (key.state === "primary") throw new Conflict("key_in_use", `The key seals and finds (${key.purpose})`);

@@ -1,8 +1,8 @@
-// The end of a rotation: the old master key goes, the event is told, and the count is what was really done.
+// The end of a rotation: destroys the old master key, publishes the event and corrects the count of rows.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
-import { holdMasterKeys } from "./master-keys.ts";
+import { lockMasterKeys } from "./master-keys.ts";
 import { platformTenantId } from "./platform-tenant.ts";
 import { retireMasterKeys } from "./retire-keys.ts";
 
@@ -12,21 +12,25 @@ interface Finished {
   rows_done: number;
 }
 
-/** @param walker who holds the lease; @returns false when another worker has it, or a tenant is still to be walked */
+/**
+ * @param workerId the id of the worker that holds the lease
+ * @returns false when another worker holds the lease, or a tenant is not finished
+ */
 export function finishRotation(
   { database, log }: Pick<Runtime, "database" | "log">,
   rotationId: number,
-  walker: string,
+  workerId: string,
 ): Promise<boolean> {
   return database.change(platform, Caller.system("crypto"), async (change) => {
-    await holdMasterKeys(change, "alone");
-    // Rows that were deleted or written meanwhile need no work: what is done is all there was.
+    await lockMasterKeys(change, "exclusive");
+    // Rows that were deleted or written meanwhile needed no work, so the total is set to the rows that were
+    // resealed.
     const [finished] = await change.execute<Finished>(
       `update rotations set state = 'finished', finished_at = now(), rows_total = rows_done
        where id = $1 and leased_by = $2 and state = 'running'
          and not exists (select from rotation_tenants t where t.rotation_id = rotations.id and t.pass < 3)
        returning master_version, previous_version, rows_done::integer`,
-      [rotationId, walker],
+      [rotationId, workerId],
     );
     if (finished === undefined) return false;
     await change.execute("delete from rotation_tenants where rotation_id = $1", [rotationId]);

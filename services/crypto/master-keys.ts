@@ -1,4 +1,5 @@
-// The keys that wrap the tenants' keys. The first is made at the first start; what is there must open.
+// The master keys, which wrap the tenants' data keys. The first one is created at the first start. All
+// existing ones must open with BOOT_SECRET.
 import { randomBytes } from "node:crypto";
 import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
@@ -11,17 +12,21 @@ import {
   wrapMasterKey,
 } from "../shared/sealing/wrapping.ts";
 
-/** Held alone while master keys change, shared while one is used for a new data key. */
+/** Exclusive while master keys change; shared while one of them wraps a new data key. */
 const lock = "hashtext('crypto.master_keys')";
 
-export async function holdMasterKeys(change: Change, how: "alone" | "shared"): Promise<void> {
+/** Takes the lock on the master keys until the transaction ends. */
+export async function lockMasterKeys(change: Change, how: "exclusive" | "shared"): Promise<void> {
   await change.execute(`select pg_advisory_xact_lock${how === "shared" ? "_shared" : ""}(${lock})`);
 }
 
-/** @throws StartError when BOOT_SECRET does not open them; then nothing has been written */
+/**
+ * Checks all master keys, or creates the first.
+ * @throws StartError when BOOT_SECRET does not open them; nothing is written then
+ */
 export async function ensureMasterKey({ database, secrets, log }: Runtime): Promise<void> {
   await database.change(platform, Caller.system("crypto"), async (change) => {
-    await holdMasterKeys(change, "alone");
+    await lockMasterKeys(change, "exclusive");
     const present = await change.execute<{ version: number; wrapped: Buffer }>(
       "select version, wrapped from master_keys where wrapped is not null order by version",
     );

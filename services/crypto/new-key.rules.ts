@@ -1,4 +1,4 @@
-// What may become a master key: 32 bytes, written in one of three ways, that look like chance.
+// Checks a new master key: 32 bytes in one of three encodings, and not obviously non-random.
 
 const keyBytes = 32;
 const forms: readonly { pattern: RegExp; encoding: BufferEncoding }[] = [
@@ -7,16 +7,17 @@ const forms: readonly { pattern: RegExp; encoding: BufferEncoding }[] = [
   { pattern: /^[A-Za-z0-9_-]{43}=?$/, encoding: "base64url" },
 ];
 
-/** 32 random bytes have 30 different ones on average; fewer than 16 do not happen once in 10^13 times. */
+/** 32 random bytes contain 30 different values on average, and fewer than 16 less than once in 10^13 keys. */
 const differentBytesMin = 16;
 
+/** The key, or the reason for refusing it. */
 export type ReadKey = { key: Buffer } | { fault: string };
 
-/** @returns the key's bytes, or why it cannot be one; the fault does not repeat the text */
+/** @returns the key's bytes, or the reason of a refusal, which never repeats the text */
 export function readNewKey(text: string): ReadKey {
   const form = forms.find(({ pattern }) => pattern.test(text));
   const key = form && Buffer.from(text, form.encoding);
-  // The last character of base64 has room for bits that are no key's: one text for one key.
+  // The last base64 character has unused bits. They must be zero, so that a key has only one form.
   const exact = form !== undefined && key !== undefined && isExact(key, form.encoding, text);
   if (key?.length !== keyBytes || !exact) {
     key?.fill(0);

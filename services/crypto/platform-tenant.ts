@@ -1,6 +1,7 @@
-// Whose audit log a rotation is in: it concerns all tenants, so it stands in the platform's.
+// A rotation concerns all tenants, so it is recorded in the audit log of the platform tenant.
 import type { Change } from "../shared/database/change.ts";
 
+/** The platform tenant's id. */
 export async function platformTenantId(change: Change): Promise<number> {
   const [row] = await change.execute<{ id: number }>(
     "select id from tenants where subdomain = 'platform' and deleted_at is null",

@@ -1,13 +1,15 @@
-// Sealing a batch of rows anew, in memory: what opens is sealed with the tenant's present key, what does not is named.
+// Reseals a batch of rows in memory: a field that opens is sealed with the tenant's current key, a field that
+// does not open is reported.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { keyIdOf, namedKey } from "../shared/sealing/ciphertext.ts";
 import { type BreakReason, SealBroken } from "../shared/sealing/seal-broken.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 import type { SealedPlace } from "./sealed-columns.ts";
 
-/** A row as the walk reads it: `row_version` tells whether anybody has changed it since. */
+/** A row as it was read. `row_version` shows whether it was changed since. */
 export type SealedRow = { id: number; row_version: string } & Record<string, Buffer | null>;
 
+/** A field that does not open. */
 interface BrokenField {
   rowId: number;
   column: string;
@@ -15,29 +17,31 @@ interface BrokenField {
   reason: BreakReason;
 }
 
+/** The result for a batch. */
 export interface Resealed {
-  /** Those that are to be written: a row in which nothing opens stays as it is. */
+  /** The rows to write. A row in which nothing changes is not among them. */
   rows: { id: number; rowVersion: string; fields: (Buffer | null)[] }[];
   broken: BrokenField[];
 }
 
-/** After so many fields, some half millisecond, requests have their turn. */
+/** After this many fields (about half a millisecond) the event loop serves requests. */
 const fieldsPerTurn = 40;
 
+/** Reseals the rows with the tenant's current field key; fields already sealed with it stay unchanged. */
 export async function resealRows(
   keys: TenantKeys,
   place: SealedPlace,
   rows: readonly SealedRow[],
 ): Promise<Resealed> {
   const resealed: Resealed = { rows: [], broken: [] };
-  let fields = 0;
+  let sealedFields = 0;
   for (const row of rows) {
-    const anew = place.columns.map((column) => resealField(keys, place, column, row, resealed.broken));
-    const isChanged = anew.some((field, at) => field !== row[place.columns[at] ?? ""]);
-    if (isChanged) resealed.rows.push({ id: row.id, rowVersion: row.row_version, fields: anew });
-    fields += anew.length;
-    if (fields >= fieldsPerTurn) {
-      fields = 0;
+    const fields = place.columns.map((column) => resealField(keys, place, column, row, resealed.broken));
+    const isChanged = fields.some((field, at) => field !== row[place.columns[at] ?? ""]);
+    if (isChanged) resealed.rows.push({ id: row.id, rowVersion: row.row_version, fields });
+    sealedFields += fields.length;
+    if (sealedFields >= fieldsPerTurn) {
+      sealedFields = 0;
       await nextTurn();
     }
   }

@@ -1,31 +1,32 @@
-// Who still needs a key, and the end of keys that nobody needs. A data key is needed by rows that name it, a master key by
-// data keys that are wrapped by it, and both by the backups that may hold something under them.
+// Finds out what still needs a key, and destroys keys that nothing needs. Rows need the data key they are
+// sealed with, data keys need the master key they are wrapped by, and backups may need both.
 import type { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
-import { keyIdBytes, names, sealedPlaces } from "./sealed-columns.ts";
+import { keyIdBytes, usesKeySql, sealedPlaces } from "./sealed-columns.ts";
 
-/** To look through all rows of a tenant. */
+/** Timeout of a statement that scans all rows of a tenant. */
 const countMsMax = 600_000;
 
+/** What needs a data key. */
 export interface KeyNeeds {
-  /** Rows that name the key, by table. */
+  /** Number of rows sealed with the key, by table. */
   rows: Record<string, number>;
-  /** Backups that may hold rows of then that name it. */
+  /** Number of backups that may contain rows sealed with the key. */
   backups: number;
-  /** Of these, rows that hold a field which does not open: no walk can free the key of them. */
+  /** Those of the rows that have a field which does not open, so resealing cannot free the key. */
   quarantined: number;
 }
 
-/** @returns what needs the data key, as of now */
+/** @returns what needs the data key now */
 export async function needsOf(change: Change, tenantId: number, keyId: number): Promise<KeyNeeds> {
   const rows: Record<string, number> = {};
   const bytes = keyIdBytes(keyId).toString("hex");
   for (const place of sealedPlaces) {
     const [counted] = await change.execute<{ rows: number }>(
       `select count(*)::integer as rows from ${place.table}
-       where ${place.tenant} = $1 and (${names(place, `'\\x${bytes}'::bytea`)})`,
+       where ${place.tenant} = $1 and (${usesKeySql(place, `'\\x${bytes}'::bytea`)})`,
       [tenantId],
     );
     rows[place.table] = counted?.rows ?? 0;
@@ -36,71 +37,72 @@ export async function needsOf(change: Change, tenantId: number, keyId: number): 
     [tenantId, keyId],
   );
   const [kept] = await change.execute<{ backups: number }>(
-    `select count(*)::integer as backups from data_keys k join archive_keys a on ${inArchive("k")} where k.id = $1`,
+    `select count(*)::integer as backups from data_keys k join archive_keys a on ${mayBeInArchiveSql("k")} where k.id = $1`,
     [keyId],
   );
   return { rows, backups: kept?.backups ?? 0, quarantined: stuck?.rows ?? 0 };
 }
 
 /**
- * An archive may hold what any key sealed that was there when it was closed and is not destroyed since: to look which
- * ones it really names would keep a list per backup and tenant.
- * @param key the name that the statement gives to data_keys; archive_keys must be `a`
+ * SQL condition: the archive may contain the key. An archive may contain data of every key that existed when
+ * the archive was closed. Recording the keys that it really contains would need a list per backup and tenant.
+ * @param key the alias of data_keys in the statement; the alias of archive_keys must be `a`
  */
-export const inArchive = (key: string): string =>
+export const mayBeInArchiveSql = (key: string): string =>
   `((a.tenant_id is null or a.tenant_id = ${key}.tenant_id) and (a.closed_at is null or a.closed_at >= ${key}.created_at))`;
 
+/** Whether a row or a backup needs the key. */
 export const isNeeded = ({ rows, backups }: KeyNeeds): boolean =>
   backups > 0 || Object.values(rows).some((count) => count > 0);
 
-const total = ({ rows }: KeyNeeds): number => Object.values(rows).reduce((sum, count) => sum + count, 0);
+const totalRows = ({ rows }: KeyNeeds): number => Object.values(rows).reduce((sum, count) => sum + count, 0);
 
 /**
- * Destroys the tenant's keys that stopped sealing `heldSeconds` ago and that no row names.
- * @returns false when rows that could be walked still name one
+ * Destroys the tenant's keys that stopped sealing at least `heldSeconds` ago and that no row uses.
+ * @returns false when rows that can be resealed still use one
  */
 export function retireDataKeys(
   database: Database,
   caller: Caller,
   tenantId: number,
-  heldSeconds: number,
+  releaseSeconds: number,
 ): Promise<boolean> {
   return database.change(platform, caller, async (change) => {
-    for (const id of await endUnnamedKeys(change, tenantId, heldSeconds))
-      if (await isWalkable(change, tenantId, id)) return false;
+    for (const id of await destroyUnusedKeys(change, tenantId, releaseSeconds))
+      if (await hasResealableRows(change, tenantId, id)) return false;
     return true;
   });
 }
 
-/** Destroys what neither a row nor a backup needs. @returns the tenant's old keys that rows still name */
-export async function endUnnamedKeys(
+/** Destroys the old keys that neither a row nor a backup needs. @returns the old keys that rows still use */
+export async function destroyUnusedKeys(
   change: Change,
   tenantId: number,
-  heldSeconds: number,
+  releaseSeconds: number,
 ): Promise<number[]> {
-  // Whoever calls waits for a tenant of millions of rows too, and keeps its lease meanwhile.
+  // The caller renews its lease meanwhile, so a tenant with millions of rows may take this long.
   await change.execute(`select set_config('statement_timeout', '${countMsMax}', true)`);
-  // Alone with each key: whoever writes a row under it holds it shared until its transaction ends.
+  // Locks the keys exclusively: a transaction that writes a row under a key holds a shared lock on it.
   const old = await change.execute<{ id: number; archived: boolean }>(
-    `select id, exists (select from archive_keys a where ${inArchive("k")}) as archived from data_keys k where tenant_id = $1 and purpose = 'field' and state = 'decrypt_only'
+    `select id, exists (select from archive_keys a where ${mayBeInArchiveSql("k")}) as archived from data_keys k where tenant_id = $1 and purpose = 'field' and state = 'decrypt_only'
        and demoted_at < now() - make_interval(secs => $2) order by id for update of k`,
-    [tenantId, heldSeconds],
+    [tenantId, releaseSeconds],
   );
-  await forgetMended(change, tenantId);
-  const named: number[] = [];
+  await clearResolvedQuarantine(change, tenantId);
+  const used: number[] = [];
   for (const { id, archived } of old) {
-    if (await isNamed(change, tenantId, id)) named.push(id);
+    if (await isUsed(change, tenantId, id)) used.push(id);
     else if (!archived) await destroyDataKey(change, tenantId, id);
   }
-  return named;
+  return used;
 }
 
-/** Quickly true: it ends with the first row. */
-async function isNamed(change: Change, tenantId: number, keyId: number): Promise<boolean> {
+/** Stops at the first row. */
+async function isUsed(change: Change, tenantId: number, keyId: number): Promise<boolean> {
   const bytes = keyIdBytes(keyId).toString("hex");
   for (const place of sealedPlaces) {
     const [row] = await change.execute(
-      `select from ${place.table} where ${place.tenant} = $1 and (${names(place, `'\\x${bytes}'::bytea`)}) limit 1`,
+      `select from ${place.table} where ${place.tenant} = $1 and (${usesKeySql(place, `'\\x${bytes}'::bytea`)}) limit 1`,
       [tenantId],
     );
     if (row !== undefined) return true;
@@ -108,14 +110,14 @@ async function isNamed(change: Change, tenantId: number, keyId: number): Promise
   return false;
 }
 
-/** Whether more rows name the key than are in quarantine. */
-async function isWalkable(change: Change, tenantId: number, keyId: number): Promise<boolean> {
+/** Whether more rows use the key than are in quarantine. */
+async function hasResealableRows(change: Change, tenantId: number, keyId: number): Promise<boolean> {
   const needs = await needsOf(change, tenantId, keyId);
-  return total(needs) > needs.quarantined;
+  return totalRows(needs) > needs.quarantined;
 }
 
-/** A field that was written anew, or whose row is gone, is not in quarantine any more. */
-export async function forgetMended(change: Change, tenantId: number): Promise<void> {
+/** Removes fields from quarantine that were written again or whose row was deleted. */
+export async function clearResolvedQuarantine(change: Change, tenantId: number): Promise<void> {
   const some = await change.execute("select from quarantined_fields where tenant_id = $1 limit 1", [
     tenantId,
   ]);
@@ -133,15 +135,15 @@ export async function forgetMended(change: Change, tenantId: number): Promise<vo
   }
 }
 
-/** The caller has made sure, in this transaction, that nothing needs it. */
+/** Destroys a data key. The caller must have checked in the same transaction that nothing needs it. */
 export async function destroyDataKey(change: Change, tenantId: number, id: number): Promise<void> {
   await change.execute("update data_keys set state = 'destroyed', wrapped = null where id = $1", [id]);
   change.audit({ tenantId, action: "encryption.destroy_key", target: { type: "data_key", id } });
 }
 
-/** @returns the versions that were destroyed: no data key is wrapped by them any more, and no backup needs them */
+/** Destroys the master keys that wrap no data key and that no backup needs. @returns their versions */
 export async function retireMasterKeys(change: Change): Promise<number[]> {
-  const gone = await change.execute<{ version: number }>(
+  const destroyed = await change.execute<{ version: number }>(
     `update master_keys m set state = 'destroyed', wrapped = null, destroyed_at = now()
      where state = 'decrypt_only'
        and not exists (select from data_keys d where d.master_version = m.version and d.state <> 'destroyed')
@@ -150,5 +152,5 @@ export async function retireMasterKeys(change: Change): Promise<number[]> {
          or (a.tenant_id is null and (a.closed_at is null or a.closed_at >= m.created_at)))
      returning version`,
   );
-  return gone.map((row) => row.version);
+  return destroyed.map((row) => row.version);
 }

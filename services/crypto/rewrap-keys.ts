@@ -1,6 +1,7 @@
-// Phase 1 of a rotation, inside its one transaction: every data key is wrapped anew by the new master key, and every
-// tenant gets a new key to seal with. In pages, so that memory stays flat however many tenants there are. A data key that
-// does not open stops nobody's rotation: it stays as it is, and so does the master key that wraps it.
+// Phase 1 of a rotation, in its single transaction: all data keys are wrapped by the new master key, and
+// every tenant gets a new data key. Works in pages, so memory does not grow with the number of tenants. A
+// data key that does not open does not stop the rotation: it stays unchanged, and so does the master key that
+// wraps it.
 import { randomBytes, type KeyObject } from "node:crypto";
 import type { Change } from "../shared/database/change.ts";
 import { Unavailable } from "../shared/errors.ts";
@@ -15,9 +16,10 @@ import {
 } from "../shared/sealing/wrapping.ts";
 
 const pageMax = 2_000;
-/** So many keys that do not open are named one by one. */
+/** At most this many keys that do not open are logged one by one. */
 const namedMax = 100;
 
+/** An unwrapped master key. */
 export interface MasterKey {
   version: number;
   key: KeyObject;
@@ -33,14 +35,16 @@ interface DataKeyRow {
 }
 
 /**
- * @param log told of keys that do not open
- * @returns how many data keys were wrapped anew
- * @throws Unavailable when a master key does not open: then BOOT_SECRET is not the one, and nothing may be written
+ * Wraps all data keys by the new master key.
+ * @param log receives the data keys that do not open
+ * @returns the number of data keys that were wrapped again
+ * @throws Unavailable `keys_unreadable` when a master key does not open: then BOOT_SECRET is wrong, and
+ * nothing may be written
  */
 export async function rewrapDataKeys(
   change: Change,
   bootSecret: string,
-  fresh: MasterKey,
+  newMaster: MasterKey,
   log: Pick<Runtime["log"], "error">,
 ): Promise<number> {
   const masters = new Map<number, KeyObject>();
@@ -54,21 +58,21 @@ export async function rewrapDataKeys(
       [after],
     );
     if (page.length === 0) break;
-    const anew: { id: number; wrapped: Buffer }[] = [];
+    const wrappedKeys: { id: number; wrapped: Buffer }[] = [];
     for (const row of page) {
       const known = masters.get(row.version) ?? openMasterKey(bootSecret, row);
       masters.set(row.version, known);
-      const again = wrapAgain(known, fresh, row);
-      if (again !== undefined) anew.push({ id: row.id, wrapped: again });
+      const again = rewrap(known, newMaster, row);
+      if (again !== undefined) wrappedKeys.push({ id: row.id, wrapped: again });
       else if (++broken <= namedMax)
         log.error({ tenantId: row.tenant_id, keyId: row.id }, "a key that does not open is not wrapped anew");
     }
     await change.execute(
       `update data_keys d set wrapped = u.wrapped, master_version = $1
        from unnest($2::integer[], $3::bytea[]) as u (id, wrapped) where d.id = u.id`,
-      [fresh.version, anew.map(({ id }) => id), anew.map(({ wrapped }) => wrapped)],
+      [newMaster.version, wrappedKeys.map(({ id }) => id), wrappedKeys.map(({ wrapped }) => wrapped)],
     );
-    rewrapped += anew.length;
+    rewrapped += wrappedKeys.length;
     after = page.at(-1)?.id ?? Number.POSITIVE_INFINITY;
   }
   if (broken > 0) log.error({ broken, rewrapped }, "keys that do not open stay under their old master key");
@@ -82,21 +86,24 @@ function openMasterKey(bootSecret: string, { version, master }: DataKeyRow): Key
 }
 
 /** @returns undefined when the data key does not open */
-function wrapAgain(
+function rewrap(
   master: KeyObject,
-  fresh: MasterKey,
+  newMaster: MasterKey,
   { id, tenant_id: tenantId, purpose, wrapped }: DataKeyRow,
 ): Buffer | undefined {
   const name = { id, tenantId, purpose };
   const key = ifItOpens(() => unwrapDataKey(master, name, wrapped));
   if (key === undefined) return undefined;
-  const again = wrapDataKey(fresh.key, name, key);
+  const again = wrapDataKey(newMaster.key, name, key);
   key.fill(0);
   return again;
 }
 
-/** Every tenant that has sealed anything gets a new key; the one before it only opens from now on. */
-export async function renewFieldKeys(change: Change, fresh: MasterKey): Promise<number[]> {
+/**
+ * Creates a new field key for every tenant that has one; the previous key only opens from now on. @returns
+ * the tenants' ids
+ */
+export async function renewFieldKeys(change: Change, newMaster: MasterKey): Promise<number[]> {
   const demoted = await change.execute<{ tenant_id: number }>(
     `update data_keys set state = 'decrypt_only', demoted_at = now()
      where purpose = 'field' and state = 'primary' returning tenant_id`,
@@ -104,14 +111,14 @@ export async function renewFieldKeys(change: Change, fresh: MasterKey): Promise<
   const tenantIds = demoted.map((row) => row.tenant_id).sort((a, b) => a - b);
   for (let start = 0; start < tenantIds.length; start += pageMax) {
     const page = tenantIds.slice(start, start + pageMax);
-    const drawn = await change.execute<{ id: number }>(
+    const ids = await change.execute<{ id: number }>(
       "select nextval('data_keys_id_seq')::integer as id from generate_series(1, $1::integer)",
       [page.length],
     );
-    const made = page.map((tenantId, at) => {
-      const id = drawn[at]?.id ?? 0;
+    const newKeys = page.map((tenantId, at) => {
+      const id = ids[at]?.id ?? 0;
       const key = randomBytes(keyBytes);
-      const wrapped = wrapDataKey(fresh.key, { tenantId, purpose: "field", id }, key);
+      const wrapped = wrapDataKey(newMaster.key, { tenantId, purpose: "field", id }, key);
       key.fill(0);
       return { id, tenantId, wrapped };
     });
@@ -120,10 +127,10 @@ export async function renewFieldKeys(change: Change, fresh: MasterKey): Promise<
        select u.id, u.tenant_id, 'field', $1, u.wrapped, 'primary'
        from unnest($2::integer[], $3::integer[], $4::bytea[]) as u (id, tenant_id, wrapped)`,
       [
-        fresh.version,
-        made.map(({ id }) => id),
-        made.map(({ tenantId }) => tenantId),
-        made.map(({ wrapped }) => wrapped),
+        newMaster.version,
+        newKeys.map(({ id }) => id),
+        newKeys.map(({ tenantId }) => tenantId),
+        newKeys.map(({ wrapped }) => wrapped),
       ],
     );
   }

@@ -1,6 +1,6 @@
-// Starting a rotation. One transaction: the new master key is kept (wrapped by BOOT_SECRET), all data keys are wrapped by
-// it, every tenant has a new key to seal with, and the walk that seals everything anew is on record. When it has
-// committed the rotation is effective; nothing before it is, and nothing of it can be lost after it.
+// Starts a rotation. One transaction stores the new master key (wrapped by BOOT_SECRET), wraps all data keys
+// by it, creates a new data key per tenant and records the work to do. The rotation takes effect when the
+// transaction commits, and cannot be lost after that.
 import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
@@ -8,7 +8,7 @@ import { Conflict, Invalid } from "../shared/errors.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { masterFingerprint, unwrapMasterKey, wrapMasterKey } from "../shared/sealing/wrapping.ts";
 import type { cryptoContract } from "./crypto.contract.ts";
-import { holdMasterKeys } from "./master-keys.ts";
+import { lockMasterKeys } from "./master-keys.ts";
 import { readNewKey } from "./new-key.rules.ts";
 import { platformTenantId } from "./platform-tenant.ts";
 import { renewFieldKeys, rewrapDataKeys } from "./rewrap-keys.ts";
@@ -16,24 +16,31 @@ import { sealedPlaces } from "./sealed-columns.ts";
 
 type Started = ValueOf<(typeof cryptoContract)["crypto.rotate"]["result"]>;
 
-/** Of the fingerprint, which tells nothing of the key: enough to see which key it was. */
+/**
+ * Characters of the fingerprint in the audit log: enough to identify the key, and the fingerprint does not
+ * reveal it.
+ */
 const fingerprintChars = 16;
 
+/**
+ * @throws Invalid when the key is malformed, not random or was used before; Conflict `rotation_running`;
+ * Unavailable `keys_unreadable`
+ */
 export async function rotate(call: Call<{ new_key: string }>): Promise<Started> {
   const read = readNewKey(call.params.new_key);
   if ("fault" in read) throw Invalid.body("new_key", read.fault);
   const { key } = read;
   try {
-    return await call.db.change(platform, call.caller, (change) => begin(call, change, key));
+    return await call.db.change(platform, call.caller, (change) => startRotation(call, change, key));
   } finally {
     key.fill(0);
   }
 }
 
-async function begin(call: Call<unknown>, change: Change, key: Buffer): Promise<Started> {
-  await holdMasterKeys(change, "alone");
+async function startRotation(call: Call<unknown>, change: Change, key: Buffer): Promise<Started> {
+  await lockMasterKeys(change, "exclusive");
   const fingerprint = masterFingerprint(key);
-  // What is wrong with the request is said before what hinders it now.
+  // A fault of the request is reported before a temporary obstacle.
   const [used] = await change.execute("select version from master_keys where fingerprint = $1", [
     fingerprint,
   ]);
@@ -49,9 +56,9 @@ async function begin(call: Call<unknown>, change: Change, key: Buffer): Promise<
     "insert into master_keys (version, wrapped, fingerprint, state) values ($1, $2, $3, 'primary')",
     [version, wrapped, fingerprint],
   );
-  const fresh = { version, key: unwrapMasterKey(boot, version, wrapped) };
-  const rewrapped = await rewrapDataKeys(change, boot, fresh, call.runtime.log);
-  const tenantIds = await renewFieldKeys(change, fresh);
+  const newMaster = { version, key: unwrapMasterKey(boot, version, wrapped) };
+  const rewrapped = await rewrapDataKeys(change, boot, newMaster, call.runtime.log);
+  const tenantIds = await renewFieldKeys(change, newMaster);
   const rows = await countSealedRows(change);
   const id = await recordRotation(change, { version, previous, rewrapped, rows, tenantIds });
   change.audit({
@@ -96,7 +103,7 @@ async function countSealedRows(change: Change): Promise<number> {
   return rows;
 }
 
-interface Begun {
+interface NewRotation {
   version: number;
   previous: number;
   rewrapped: number;
@@ -104,17 +111,17 @@ interface Begun {
   tenantIds: readonly number[];
 }
 
-async function recordRotation(change: Change, begun: Begun): Promise<number> {
+async function recordRotation(change: Change, rotation: NewRotation): Promise<number> {
   const [made] = await change.execute<{ id: number }>(
     `insert into rotations (master_version, previous_version, rewrapped, rows_total, tenants_total)
      values ($1, $2, $3, $4, $5) returning id`,
-    [begun.version, begun.previous, begun.rewrapped, begun.rows, begun.tenantIds.length],
+    [rotation.version, rotation.previous, rotation.rewrapped, rotation.rows, rotation.tenantIds.length],
   );
   if (made === undefined) throw new Error("an inserted row was not returned");
   await change.execute(
     `insert into rotation_tenants (rotation_id, tenant_id)
      select $1, tenant from unnest($2::integer[]) tenant`,
-    [made.id, begun.tenantIds],
+    [made.id, rotation.tenantIds],
   );
   return made.id;
 }

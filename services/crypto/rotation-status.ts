@@ -1,10 +1,10 @@
-// What is known of the last rotation, and of the keys.
+// The status of the last rotation and of the keys.
 import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { toIso } from "../shared/wire.ts";
 import type { cryptoContract } from "./crypto.contract.ts";
-import { letGoSeconds } from "./rotation-times.ts";
+import { keyReleaseSeconds } from "./rotation-times.ts";
 
 type Status = ValueOf<(typeof cryptoContract)["crypto.status"]["result"]>;
 
@@ -26,11 +26,11 @@ interface Row {
   started_at: string;
   finished_at: string | null;
   walked_seconds: number;
-  /** Until every process has let go of the old keys. */
+  /** Seconds until no process holds the old keys in memory any more. */
   held_seconds: number | null;
 }
 
-const statusStatement = (heldSeconds: number) => ({
+const statusStatement = (releaseSeconds: number) => ({
   name: "crypto.status",
   text: `select m.version as key_version, keys.keys, q.count as quarantined_count, q.first as quarantined,
       r.id, r.previous_version, r.state, r.rewrapped, r.rows_total::float8, r.rows_done::float8, r.tenants_total,
@@ -48,12 +48,13 @@ const statusStatement = (heldSeconds: number) => ({
         limit ${quarantinedShown}) f) as first from quarantined_fields) q
     left join lateral (select * from rotations order by id desc limit 1) r on true
     where m.state = 'primary'`,
-  values: [heldSeconds],
+  values: [releaseSeconds],
 });
 
+/** Answers `crypto.status`; `rotation` is null before the first rotation. */
 export async function rotationStatus(call: Call<unknown>): Promise<Status> {
-  const heldSeconds = letGoSeconds(call.runtime.config);
-  const row = await call.db.readOne<Row>(platform, statusStatement(heldSeconds));
+  const releaseSeconds = keyReleaseSeconds(call.runtime.config);
+  const row = await call.db.readOne<Row>(platform, statusStatement(releaseSeconds));
   if (row === undefined) throw new Error("there is no primary master key");
   const { key_version, keys } = row;
   const quarantined = { count: row.quarantined_count, first: row.quarantined ?? [] };
@@ -79,7 +80,9 @@ function toRotation(row: Row): Status["rotation"] {
   };
 }
 
-/** Both have to be over: the sealing, and the time for which processes may hold the old keys. */
+/**
+ * The rotation ends when both the resealing and the time for which processes may hold the old keys are over.
+ */
 function etaOf({ rows_total: total, rows_done: done, held_seconds: held }: Row, rate: number): number | null {
   const left = Math.max(0, total - done);
   if (held === null || (left > 0 && rate === 0)) return null;

@@ -1,11 +1,11 @@
-// Times that everybody who walks, ends keys or tells of it must agree about.
+// Durations that all parts of a rotation must use alike.
 import type { Config } from "../../host/settings/settings.ts";
 
-/** A request that took its keys at the last moment has sealed and written within this; a later one is refused (503). */
+/** A request seals and writes within this time after it got its keys; a later write is refused (503). */
 const requestSecondsMax = 3;
 
-/** After so long nobody holds a key any more that has stopped sealing. */
-export const letGoSeconds = ({ keysHeldSeconds }: Config): number => keysHeldSeconds + requestSecondsMax;
+/** Seconds after which no process uses a key any more that has stopped sealing. */
+export const keyReleaseSeconds = ({ keysHeldSeconds }: Config): number => keysHeldSeconds + requestSecondsMax;
 
-/** Sets how long the lease of a rotation lasts from now on; then another process may take it. */
-export const leaseRenewed = "leased_until = now() + interval '5 seconds'";
+/** SQL assignment that renews the lease of a rotation. When it expires, another process may acquire it. */
+export const renewLeaseSql = "leased_until = now() + interval '5 seconds'";

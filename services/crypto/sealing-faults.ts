@@ -1,14 +1,15 @@
-// Fields that do not open, and a rotation that nobody walks. Neither is mended by a program: a key that is gone is brought back
-// from a backup, or the field is written anew by who knows what was in it.
+// Detects fields that do not open, and rotations without progress. Neither can be healed automatically: a
+// lost key is restored from a backup, or a person who knows the content writes the field again.
 import { platform } from "../shared/database/scope.ts";
 import type { Detector } from "../../mixins/healing/port.ts";
 import { numberIn } from "../../mixins/healing/targets.ts";
 
-/** Leases last seconds, and every crypto process looks once a second. */
+/** A lease lasts seconds, and every crypto process polls once a second. */
 const stalledMinutes = 5;
-/** Of a rotation that goes on, but does not come to an end. */
+/** For a rotation that progresses but does not end. */
 const hoursMax = 48;
 
+/** The detector `sealed_unreadable`; its target is `tenant:<id>`. */
 export const sealedUnreadable: Detector = {
   async find(site, { target }) {
     const rows = await site.db.read<{ tenant_id: number; fields: number; reasons: string[] }>(platform, {
@@ -27,6 +28,7 @@ export const sealedUnreadable: Detector = {
   },
 };
 
+/** The detector `rotation_stalled`; its target is `rotation:<id>`. */
 export const rotationStalled: Detector = {
   async find(site, { target }) {
     const rows = await site.db.read<{

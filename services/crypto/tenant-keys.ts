@@ -1,5 +1,5 @@
-// A tenant's data keys: read and unwrapped for whoever seals, made at first use. Nothing is remembered here, so no node's
-// memory can be older than the database.
+// A tenant's data keys: read and unwrapped for the services that seal, created at first use. Nothing is
+// cached here, so no node can return a state older than the database's.
 import { randomBytes } from "node:crypto";
 import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
@@ -16,11 +16,11 @@ import {
   unwrapMasterKey,
   wrapDataKey,
 } from "../shared/sealing/wrapping.ts";
-import { holdMasterKeys } from "./master-keys.ts";
+import { lockMasterKeys } from "./master-keys.ts";
 
-type Asked = Call<{ tenant_id: number; worn_key_id?: number | null }>;
+type KeysCall = Call<{ tenant_id: number; worn_key_id?: number | null }>;
 
-/** Primary ones first, then the newest; a tenant has a handful. */
+/** A tenant has a handful. Primary keys come first, then the newest. */
 const keysMax = 100;
 const purposes: readonly KeyPurpose[] = ["field", "index"];
 
@@ -33,7 +33,11 @@ interface Row {
   master_wrapped: Buffer;
 }
 
-export async function tenantKeys(call: Asked): Promise<{ keys: KeyOnWire[] }> {
+/**
+ * The tenant's usable keys. Creates missing ones and replaces a worn one.
+ * @throws NotFound, Unavailable `keys_unreadable`
+ */
+export async function tenantKeys(call: KeysCall): Promise<{ keys: KeyOnWire[] }> {
   const { tenant_id: tenantId, worn_key_id: wornKeyId = null } = call.params;
   const present = await readRows(call.db, tenantId);
   const complete = purposes.every((purpose) =>
@@ -44,12 +48,15 @@ export async function tenantKeys(call: Asked): Promise<{ keys: KeyOnWire[] }> {
   return { keys: await readKeys(call.runtime, tenantId) };
 }
 
-/** A tenant's keys as they are now, unwrapped; none is made. @throws Unavailable when one that seals or finds is broken */
+/**
+ * The tenant's current keys, unwrapped; creates none.
+ * @throws Unavailable `keys_unreadable` when a primary key does not open
+ */
 export async function readKeys(runtime: Runtime, tenantId: number): Promise<KeyOnWire[]> {
   return unwrapAll(runtime, tenantId, await readRows(runtime.database, tenantId));
 }
 
-/** In the platform scope, because no tenant's statement may see keys. */
+/** In the platform scope, because a tenant's scope cannot read keys. */
 function readRows(database: Database, tenantId: number): Promise<Row[]> {
   return database.read<Row>(platform, {
     name: "crypto.tenant_keys",
@@ -60,7 +67,10 @@ function readRows(database: Database, tenantId: number): Promise<Row[]> {
   });
 }
 
-/** A broken key that only opens is left out: what it sealed is lost (reason `key`), the tenant's other texts are not. */
+/**
+ * Skips a broken key that is not primary: fields sealed with it are lost (reason `key`), the tenant's other
+ * fields are not.
+ */
 function unwrapAll({ secrets, log }: Runtime, tenantId: number, rows: readonly Row[]): KeyOnWire[] {
   const { boot } = secrets;
   const keys: KeyOnWire[] = [];
@@ -78,14 +88,17 @@ function unwrapAll({ secrets, log }: Runtime, tenantId: number, rows: readonly R
   return keys;
 }
 
-/** Under the tenant's row lock: of many first uses at once, one makes the keys and the others find them. */
+/**
+ * Creates missing keys under the tenant's row lock: of concurrent first uses one creates them and the others
+ * find them.
+ */
 async function makeMissing(
-  call: Asked,
+  call: KeysCall,
   change: Change,
   tenantId: number,
   wornKeyId: number | null,
 ): Promise<void> {
-  await holdMasterKeys(change, "shared");
+  await lockMasterKeys(change, "shared");
   const [tenant] = await change.execute(
     "select id from tenants where id = $1 and deleted_at is null for no key update",
     [tenantId],
@@ -105,7 +118,7 @@ async function makeMissing(
   }
 }
 
-async function makeKey(call: Asked, change: Change, tenantId: number, purpose: KeyPurpose): Promise<void> {
+async function makeKey(call: KeysCall, change: Change, tenantId: number, purpose: KeyPurpose): Promise<void> {
   const [drawn] = await change.execute<{ id: number; version: number; wrapped: Buffer }>(
     `select nextval('data_keys_id_seq')::integer as id, version, wrapped from master_keys where state = 'primary'`,
   );

@@ -7,7 +7,7 @@ import { endJob, keepJob, leaseJob } from "../../services/backups/job-store.ts";
 import { isNeeded, needsOf, retireDataKeys } from "../../services/crypto/retire-keys.ts";
 import { sealedPlaces } from "../../services/crypto/sealed-columns.ts";
 import { readKeys } from "../../services/crypto/tenant-keys.ts";
-import { type BatchBounds, walkBatch } from "../../services/crypto/walk-batch.ts";
+import { type BatchBounds, resealBatch } from "../../services/crypto/reseal-batch.ts";
 import { decideBatch } from "../../services/payments/decide-batch.ts";
 import { type Known, readStatement, writeStatement } from "../../services/payments/inbox-statements.ts";
 import { seed } from "../../host/seed.ts";
@@ -219,20 +219,25 @@ describe("a rotation's walk", () => {
   const step = (afterId: number, bounds: BatchBounds, on = database) => {
     const place = sealedPlaces[patients];
     if (place === undefined) throw new Error("patients are sealed");
-    return walkBatch(on, now, { rotationId, tenantId, walker, at: patients, place, afterId }, bounds);
+    return resealBatch(
+      on,
+      now,
+      { rotationId, tenantId, workerId: walker, placeIndex: patients, place, afterId },
+      bounds,
+    );
   };
 
   it.each([
-    ["full to the last row", { rowsMax: 2, looksMax: 2 }],
-    ["of one row", { rowsMax: 1, looksMax: 100 }],
-    ["longer than all", { rowsMax: 100, looksMax: 100 }],
+    ["full to the last row", { rowsMax: 2, scannedMax: 2 }],
+    ["of one row", { rowsMax: 1, scannedMax: 100 }],
+    ["longer than all", { rowsMax: 100, scannedMax: 100 }],
   ])("in batches %s leaves no row out", async (_which, bounds) => {
     const ids = await fill(6);
     let rows = 0;
     for (let after: number | undefined = 0, steps = 0; after !== undefined && steps < 20; steps++) {
       const done = await step(after, bounds);
       rows += done.rows;
-      after = done.next;
+      after = done.nextAfterId;
     }
     expect(rows).toBe(6);
     expect(await names()).toEqual(ids.map((id) => [true, `Name ${id}`]));
@@ -250,8 +255,8 @@ describe("a rotation's walk", () => {
       write: (...asked: Parameters<Database["write"]>) => database.write(...asked),
     };
     // Of a database the walk uses these two.
-    const done = await step(0, { rowsMax: 10, looksMax: 10 }, interrupted as unknown as Database);
-    expect(done.held).toBe(true);
+    const done = await step(0, { rowsMax: 10, scannedMax: 10 }, interrupted as unknown as Database);
+    expect(done.hasLease).toBe(true);
     expect(await names()).toEqual([
       [true, "A new name"],
       [true, `Name ${second}`],
@@ -261,7 +266,7 @@ describe("a rotation's walk", () => {
   it("writes nothing once another walks", async () => {
     await fill(1);
     await query("update rotations set leased_by = $1 where id = $2", [crypto.randomUUID(), rotationId]);
-    expect((await step(0, { rowsMax: 10, looksMax: 10 })).held).toBe(false);
+    expect((await step(0, { rowsMax: 10, scannedMax: 10 })).hasLease).toBe(false);
     expect(await names()).toEqual([[false, expect.stringMatching(/^Name /)]]);
     expect(await query("select after_id from rotation_tenants where tenant_id = $1", [tenantId])).toEqual([
       { after_id: 0 },
@@ -274,7 +279,7 @@ describe("a rotation's walk", () => {
 
   it("ends the old key when nothing names it", async () => {
     await fill(1);
-    await step(0, { rowsMax: 10, looksMax: 10 });
+    await step(0, { rowsMax: 10, scannedMax: 10 });
     expect(await retire()).toBe(true);
     expect(await stateOf(before.fieldKeyId)).toBe("destroyed");
   });
@@ -282,7 +287,7 @@ describe("a rotation's walk", () => {
   it("waits for whoever is writing a row under the old key, and keeps the key", async () => {
     const [id = 0] = await fill(1);
     const late = before.seal("patients", "identity", id, "Written late");
-    await step(0, { rowsMax: 10, looksMax: 10 });
+    await step(0, { rowsMax: 10, scannedMax: 10 });
     const ended = await withHolder(scene.ownerUrl, async (holder) => {
       await holder.query("select set_config('app.tenant_id', $1, true)", [String(tenantId)]);
       await holder.query("update patients set identity = $1 where id = $2", [late, id]);
@@ -295,7 +300,7 @@ describe("a rotation's walk", () => {
 
   it("keeps a key that a backup may need", async () => {
     await fill(1);
-    await step(0, { rowsMax: 10, looksMax: 10 });
+    await step(0, { rowsMax: 10, scannedMax: 10 });
     const backupId = `bk_${String(tenantId).padStart(32, "0")}`;
     await query(
       "insert into archive_keys (backup_id, tenant_id, master_version, wrapped) values ($1, $2, 1, '-')",
@@ -313,7 +318,7 @@ describe("a rotation's walk", () => {
   );
   it.each(columns)("keeps a key that %s.%s alone names", async (table, column) => {
     const [patientId] = await fill(1);
-    await step(0, { rowsMax: 10, looksMax: 10 });
+    await step(0, { rowsMax: 10, scannedMax: 10 });
     const named = before.seal("patients", "identity", 1, "-");
     if (table === "patient_records")
       await query(

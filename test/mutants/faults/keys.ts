@@ -11,14 +11,14 @@ export const keyFaults: readonly PlantedFault[] = [
   },
   {
     says: "a rotation's walk skips the row after each full batch",
-    file: "services/crypto/walk-batch.ts",
-    text: "next: rows.length < bounds.rowsMax ? edge : lastId,",
-    replacement: "next: rows.length < bounds.rowsMax ? edge : lastId + 1,",
+    file: "services/crypto/reseal-batch.ts",
+    text: "nextAfterId: rows.length < bounds.rowsMax ? edge : lastId,",
+    replacement: "nextAfterId: rows.length < bounds.rowsMax ? edge : lastId + 1,",
     tests: { "test/interleaved/forced-orders.test.ts": "leaves no row out" },
   },
   {
     says: "a rotation writes over what others have written meanwhile",
-    file: "services/crypto/walk-batch.ts",
+    file: "services/crypto/reseal-batch.ts",
     text: "and t.xmin::text = g.row_version",
     replacement: "",
     tests: {

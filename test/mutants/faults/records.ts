@@ -35,7 +35,7 @@ export const recordFaults: readonly PlantedFault[] = [
   },
   {
     says: "failed sign-ins are counted without the row's lock",
-    file: "services/auth/held-counts.ts",
+    file: "services/auth/failure-counts.ts",
     text: `\`insert into lockouts (tenant_id, account, state) values ($1, $2, 'null'), ($3, $4, 'null')
      on conflict (tenant_id, account) do update set updated_at = now()
      returning account, state, (extract(epoch from clock_timestamp()) * 1000)::float8 as now_ms\`,`,

@@ -1,4 +1,4 @@
-// Whether a rotation runs and how far it is, and how old the key is, for who watches.
+// Metrics of the last rotation and of the master key's age.
 import { platform } from "../shared/database/scope.ts";
 import { type Figure, known } from "../shared/sampled.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
@@ -40,6 +40,7 @@ async function read({ database: db }: Runtime): Promise<Figure<Name>[]> {
   ];
 }
 
+/** Registers the metrics, which are read from the database when they are collected. */
 export function watchRotation(runtime: Runtime): void {
   runtime.metrics?.sample("rotation", gauges, () => read(runtime));
 }

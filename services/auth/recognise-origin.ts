@@ -1,44 +1,50 @@
-// What other services ask about origins: whether an account knows one, and to forget or forgive what is counted.
+// Actions for other services: recognise the origin of a request, remember an origin, clear failure counts.
 import type { Call, ResultOf } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { addressKey } from "../shared/rate-limits.ts";
 import type { authContract } from "./auth.contract.ts";
 import type { DeviceHints } from "./device-hints.ts";
-import { devicePrefix } from "./guesses.rules.ts";
+import { devicePrefix } from "./lockout.rules.ts";
 import { rememberAddress } from "./known-origins.ts";
-import { accountKey, ghostKey, readSignIn } from "./sign-in-account.ts";
+import { accountKey, unknownAccountKey, readSignIn } from "./sign-in-account.ts";
 import { addressSlot, type Slots } from "./slots.ts";
 
-type Asked = (typeof authContract)["auth.recognise"];
+type Contract = (typeof authContract)["auth.recognise"];
 
 const accountSlots = 1_048_576;
 
-/** The same work whether there is such an account or not; the names are for counting, and say nothing of who is counted. */
+/**
+ * Does the same work whether the account exists or not. The returned keys are for counting only and do not
+ * identify the account.
+ */
 export async function recognise(
-  call: Call<ParamsOf<Asked>>,
+  call: Call<ParamsOf<Contract>>,
   { hints, slots }: { hints: DeviceHints; slots: Slots },
-): Promise<ResultOf<Asked>> {
+): Promise<ResultOf<Contract>> {
   const { email, subdomain: given, device_id: hint } = call.params;
-  const who = { subdomain: given.toLowerCase(), email: email.toLowerCase() };
+  const typed = { subdomain: given.toLowerCase(), email: email.toLowerCase() };
   const address = addressKey(call.caller.facts.ip);
-  const facts = await readSignIn(call.db, { ...who, email }, address, ghostKey(slots, who));
+  const facts = await readSignIn(call.db, { ...typed, email }, address, unknownAccountKey(slots, typed));
   const owner = { tenantId: facts.tenantId, userId: facts.account?.user_id ?? 0 };
   const device = hints.deviceOf(hint, owner, facts.nowMs);
-  const account = `${who.subdomain}|${who.email}`;
+  const account = `${typed.subdomain}|${typed.email}`;
   const origin = device === undefined ? address : `${devicePrefix}${device}`;
-  const slotOf = (name: string) => String(slots.of("wish", name, accountSlots));
+  const counterKeyOf = (name: string) => String(slots.of("wish", name, accountSlots));
   return {
     known: device !== undefined || facts.addressSeen !== "never",
-    account: slotOf(account),
-    origin: slotOf(`${account}|${origin}`),
+    account: counterKeyOf(account),
+    origin: counterKeyOf(`${account}|${origin}`),
     address: String(addressSlot(slots, address)),
   };
 }
 
 type OfUser = Call<{ tenant_id: number; user_id: number }>;
 
-/** Who has used a mailed link holds the account's mailbox: from now on the account knows the address it came from. */
+/**
+ * Adds the caller's address to the account's known ones: whoever used a mailed link has access to the
+ * mailbox.
+ */
 export async function rememberOrigin(call: OfUser): Promise<void> {
   const { tenant_id: tenantId, user_id: userId } = call.params;
   const address = addressKey(call.caller.facts.ip);
@@ -47,7 +53,7 @@ export async function rememberOrigin(call: OfUser): Promise<void> {
   );
 }
 
-/** All that is held against an account, by whomever. */
+/** Deletes all failure counts of an account. */
 export async function clearLockout(call: OfUser): Promise<void> {
   const { tenant_id: tenantId, user_id: userId } = call.params;
   await call.db.write(platform, call.caller, {

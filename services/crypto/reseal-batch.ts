@@ -1,46 +1,50 @@
-// One batch of the walk: read rows that name another key than the tenant's present one, seal them anew, write them back.
-// One statement writes the rows, the quarantine, the cursor and the count, so a crash leaves all of a batch or nothing. Its
-// commit need not wait for the disk: what a crash of the machine undoes is walked again, and whoever destroys a key commits
-// later, and waits, which brings all that was before to the disk too.
+// One batch of a rotation: reads rows sealed with another key than the tenant's current one, reseals them and
+// writes them back. One statement writes rows, quarantine, position and count, so a crash leaves all of a
+// batch or nothing. Its commit need not wait for the disk: a batch lost by a crash of the machine is done
+// again, and a key is destroyed by a later commit that waits, which makes all earlier commits durable too.
 import { Caller } from "../shared/caller.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 import { resealRows, type Resealed, type SealedRow } from "./reseal-rows.ts";
-import { leaseRenewed } from "./rotation-times.ts";
-import { keyIdBytes, namesOther, type SealedPlace } from "./sealed-columns.ts";
+import { renewLeaseSql } from "./rotation-times.ts";
+import { keyIdBytes, usesOtherKeySql, type SealedPlace } from "./sealed-columns.ts";
 
 /** Ids are integers. */
 const idMax = 2_147_483_647;
 
+/** The position of a rotation within a tenant. */
 export interface Cursor {
   rotationId: number;
   tenantId: number;
-  /** Who walks: writes nothing once another has taken over. */
-  walker: string;
-  /** Its number among the places. */
-  at: number;
+  /** The id of the worker: it writes nothing after another worker acquired the lease. */
+  workerId: string;
+  /** Index of `place` in `sealedPlaces`. */
+  placeIndex: number;
   place: SealedPlace;
   afterId: number;
 }
 
+/** Bounds of one batch. */
 export interface BatchBounds {
-  /** Rows to be sealed anew. */
+  /** Maximum of rows to reseal. */
   rowsMax: number;
-  /** Rows to be looked at: no statement takes longer because few of them have to be sealed anew. */
-  looksMax: number;
+  /** Maximum of rows to scan, so that a statement does not take longer when only few rows need resealing. */
+  scannedMax: number;
 }
 
+/** The result of one batch. */
 export interface BatchOutcome {
-  /** Of the row to go on after; undefined at the end of the place. */
-  next: number | undefined;
+  /** The id to continue after; undefined at the end of the table. */
+  nextAfterId: number | undefined;
   bytes: number;
   rows: number;
-  /** False when the lease was lost: nothing was written. */
-  held: boolean;
+  /** False when the lease was lost and nothing was written. */
+  hasLease: boolean;
 }
 
-export async function walkBatch(
+/** Reseals the next batch after `cursor.afterId`. */
+export async function resealBatch(
   database: Database,
   keys: TenantKeys,
   cursor: Cursor,
@@ -48,19 +52,24 @@ export async function walkBatch(
 ): Promise<BatchOutcome> {
   const { rows, edge } = await readBatch(database, keys, cursor, bounds);
   const lastId = rows.at(-1)?.id;
-  if (lastId === undefined) return { next: edge, bytes: 0, rows: 0, held: true };
+  if (lastId === undefined) return { nextAfterId: edge, bytes: 0, rows: 0, hasLease: true };
   const resealed = await resealRows(keys, cursor.place, rows);
   const held = await writeBatch(database, cursor, lastId, resealed);
   const bytes = rows.reduce((sum, row) => sum + bytesOf(row, cursor.place), 0);
-  return { next: rows.length < bounds.rowsMax ? edge : lastId, bytes, rows: rows.length, held };
+  return {
+    nextAfterId: rows.length < bounds.rowsMax ? edge : lastId,
+    bytes,
+    rows: rows.length,
+    hasLease: held,
+  };
 }
 
-/** The edge is the last row that was looked at, undefined if there are no more. */
+/** `edge` is the id of the last row scanned; undefined when there are no more rows. */
 async function readBatch(
   database: Database,
   keys: TenantKeys,
   { tenantId, place, afterId }: Cursor,
-  { rowsMax, looksMax }: BatchBounds,
+  { rowsMax, scannedMax }: BatchBounds,
 ): Promise<{ rows: SealedRow[]; edge: number | undefined }> {
   const { table, tenant, id, columns } = place;
   const ahead = `from ${table} where ${tenant} = $1 and ${id} > $2`;
@@ -70,20 +79,20 @@ async function readBatch(
     byIndex: true,
     text: `select edge.edge, r.* from (select (select ${id} ${ahead} ${order} offset $5 limit 1) as edge) edge
       left join lateral (select ${id} as id, xmin::text as row_version, ${columns.join(", ")} ${ahead}
-        and ${id} <= coalesce(edge.edge, ${idMax}) and (${namesOther(place, "$3::bytea")}) ${order} limit $4) r on true`,
-    values: [tenantId, afterId, keyIdBytes(keys.fieldKeyId), rowsMax, looksMax],
+        and ${id} <= coalesce(edge.edge, ${idMax}) and (${usesOtherKeySql(place, "$3::bytea")}) ${order} limit $4) r on true`,
+    values: [tenantId, afterId, keyIdBytes(keys.fieldKeyId), rowsMax, scannedMax],
   });
   const rows = found.flatMap((row) => (row.id === null ? [] : [row]));
   return { rows, edge: found[0]?.edge ?? undefined };
 }
 
 /**
- * Compare and swap: xmin, the transaction that wrote a row's present version, is another one as soon as anybody has
- * written the row, and then this batch leaves it alone.
+ * Compare and swap: xmin, the transaction that wrote the current version of a row, changes with every write.
+ * A row that was written meanwhile is skipped.
  */
 async function writeBatch(
   database: Database,
-  { rotationId, tenantId, walker, at: placeAt, place }: Cursor,
+  { rotationId, tenantId, workerId, placeIndex, place }: Cursor,
   lastId: number,
   { rows, broken }: Resealed,
 ): Promise<boolean> {
@@ -91,7 +100,7 @@ async function writeBatch(
   const values = [
     tenantId,
     rotationId,
-    walker,
+    workerId,
     lastId,
     rows.map((row) => row.id),
     rows.map((row) => row.rowVersion),
@@ -100,7 +109,7 @@ async function writeBatch(
     broken.map((field) => field.column),
     broken.map((field) => field.keyId),
     broken.map((field) => field.reason),
-    placeAt,
+    placeIndex,
     ...columns.map((_, at) => rows.map((row) => row.fields[at] ?? null)),
   ];
   const arrays = columns.map((_, at) => `$${13 + at}::bytea[]`).join(", ");
@@ -123,7 +132,7 @@ async function writeBatch(
         update rotation_tenants set place = $12, after_id = $4 where rotation_id = $2 and tenant_id = $1 and exists (select from held)
       ), counted as (
         update rotations set rows_done = rows_done + (select count(*) from done),
-          ${leaseRenewed} where id in (select id from held)
+          ${renewLeaseSql} where id in (select id from held)
       ) select exists (select from held) as held, set_config('synchronous_commit', 'off', true)`,
     values,
   });

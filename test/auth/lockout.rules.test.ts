@@ -7,10 +7,10 @@ import {
   type Attempt,
   isLocked,
   originFailuresPerDay,
-  standingOf,
+  lockoutStateOf,
   strangersFailuresPerDay,
-} from "../../services/auth/guesses.rules.ts";
-import { oneMore, type Tally, timesIn } from "../../services/auth/tally.rules.ts";
+} from "../../services/auth/lockout.rules.ts";
+import { increment, type Tally, countOfLastDay } from "../../services/auth/tally.rules.ts";
 
 const startMs = Date.UTC(2026, 0, 1, 0, 59);
 const secondMs = 1_000;
@@ -29,16 +29,16 @@ class World {
 
   guess(account: string, attempt: Attempt): boolean {
     const address = this.addresses.get(attempt.origin) ?? [];
-    if (standingOf(this.accounts.get(account), address, addressMax, attempt) !== "open") return false;
+    if (lockoutStateOf(this.accounts.get(account), address, addressMax, attempt) !== "open") return false;
     this.accounts.set(account, afterFailure(this.accounts.get(account), attempt));
-    if (!attempt.known) this.addresses.set(attempt.origin, oneMore(address, attempt.nowMs));
+    if (!attempt.known) this.addresses.set(attempt.origin, increment(address, attempt.nowMs));
     this.looked.push({ account, origin: attempt.origin, atMs: attempt.nowMs });
     return true;
   }
 
   succeed(account: string, attempt: Attempt): boolean {
     const address = this.addresses.get(attempt.origin) ?? [];
-    if (standingOf(this.accounts.get(account), address, addressMax, attempt) !== "open") return false;
+    if (lockoutStateOf(this.accounts.get(account), address, addressMax, attempt) !== "open") return false;
     this.accounts.set(account, afterSuccess(this.accounts.get(account), attempt));
     return true;
   }
@@ -70,7 +70,7 @@ describe("failures of one origin in a row", () => {
   ])("%i: locked is %s", (times, expected) => {
     const counts = fail(times, startMs);
     expect(isLocked(countOfA(counts), startMs)).toBe(expected);
-    expect(standingOf(counts, [], addressMax, from("a", startMs))).toBe(expected ? "locked_out" : "open");
+    expect(lockoutStateOf(counts, [], addressMax, from("a", startMs))).toBe(expected ? "locked_out" : "open");
     expect(countOfA(counts)?.lockSeconds).toBe(expected ? 60 : 0);
   });
 
@@ -78,7 +78,7 @@ describe("failures of one origin in a row", () => {
     const counts = fail(10, startMs);
     expect(isLocked(countOfA(counts), startMs + minuteMs - 1)).toBe(true);
     expect(isLocked(countOfA(counts), startMs + minuteMs)).toBe(false);
-    expect(standingOf(counts, [], addressMax, from("b", startMs))).toBe("open");
+    expect(lockoutStateOf(counts, [], addressMax, from("b", startMs))).toBe("open");
   });
 
   it("after a lock lock at once, twice as long each time, up to 15 minutes", () => {
@@ -109,15 +109,15 @@ describe("failures of one origin in a row", () => {
   it("success ends a lock and takes nothing off the day", () => {
     const counts = afterSuccess(fail(9, startMs), from("a", startMs));
     expect(countOfA(counts)).toMatchObject({ failures: 0, lockedUntilMs: 0, lockSeconds: 0 });
-    expect(timesIn(countOfA(counts)?.day ?? [], startMs)).toBe(9);
-    expect(timesIn(counts?.strangers ?? [], startMs)).toBe(9);
+    expect(countOfLastDay(countOfA(counts)?.day ?? [], startMs)).toBe(9);
+    expect(countOfLastDay(counts?.strangers ?? [], startMs)).toBe(9);
     expect(afterSuccess(counts, from("a", startMs + 26 * hourMs))).toBeUndefined();
     expect(afterSuccess(undefined, from("a", startMs))).toBeUndefined();
   });
 
   it("success from one origin leaves another's lock", () => {
     const counts = afterSuccess(fail(10, startMs), from("b", startMs, true));
-    expect(standingOf(counts, [], addressMax, from("a", startMs))).toBe("locked_out");
+    expect(lockoutStateOf(counts, [], addressMax, from("a", startMs))).toBe("locked_out");
   });
 });
 
@@ -193,7 +193,7 @@ describe("the owner, while strangers keep the account's count full", () => {
   it("is not let in from an address of which nobody knows, until the hours have passed", () => {
     const world = besieged();
     const standing = (ms: number) =>
-      standingOf(world.accounts.get("ada"), [], addressMax, from("hotel", startMs + ms));
+      lockoutStateOf(world.accounts.get("ada"), [], addressMax, from("hotel", startMs + ms));
     expect(standing(1_000)).toBe("account_spent");
     expect(standing(dayMs)).toBe("account_spent");
     expect(standing(25 * hourMs)).toBe("open");
@@ -201,8 +201,8 @@ describe("the owner, while strangers keep the account's count full", () => {
 
   it("is not hindered by what an address did to others, where the account knows it", () => {
     const spent: Tally = [[Math.floor(startMs / hourMs), addressMax]];
-    expect(standingOf(undefined, spent, addressMax, from("home", startMs))).toBe("address_spent");
-    expect(standingOf(undefined, spent, addressMax, from("home", startMs, true))).toBe("open");
+    expect(lockoutStateOf(undefined, spent, addressMax, from("home", startMs))).toBe("address_spent");
+    expect(lockoutStateOf(undefined, spent, addressMax, from("home", startMs, true))).toBe("open");
   });
 });
 
@@ -224,7 +224,7 @@ describe("what is kept", () => {
 
   it("an address is only ever compared: one that is called like a property of all objects is an address", () => {
     const counts = afterFailure(undefined, from("__proto__", startMs));
-    expect(standingOf(counts, [], addressMax, from("constructor", startMs))).toBe("open");
+    expect(lockoutStateOf(counts, [], addressMax, from("constructor", startMs))).toBe("open");
     expect(counts.origins).toHaveLength(1);
   });
 });
@@ -233,12 +233,12 @@ describe("a clock that was set back", () => {
   it("by years locks nobody for years", () => {
     const longAgoMs = startMs - 365 * dayMs;
     const counts = fail(10, startMs);
-    expect(standingOf(counts, [], addressMax, from("a", longAgoMs))).toBe("open");
+    expect(lockoutStateOf(counts, [], addressMax, from("a", longAgoMs))).toBe("open");
     expect(countOfA(fail(1, longAgoMs, counts))?.failures).toBe(1);
   });
   it("by seconds keeps the lock and the day", () => {
     const counts = fail(10, startMs);
-    expect(standingOf(counts, [], addressMax, from("a", startMs - 5_000))).toBe("locked_out");
-    expect(timesIn(counts?.strangers ?? [], startMs - 2 * minuteMs)).toBe(10);
+    expect(lockoutStateOf(counts, [], addressMax, from("a", startMs - 5_000))).toBe("locked_out");
+    expect(countOfLastDay(counts?.strangers ?? [], startMs - 2 * minuteMs)).toBe(10);
   });
 });
