@@ -6,21 +6,21 @@ import { abortUpload, unlessAbsent } from "./s3-objects.ts";
 /** Of a thousand uploads each; what is left then is found by the next round. */
 const pagesMax = 100;
 
-export function abortLeftovers(connection: S3Connection, ageMs: number): Promise<number> {
+export function abortLeftovers(connection: S3Connection, before: Date): Promise<number> {
   return eachLeftover(
     connection,
-    ageMs,
+    before,
     async (key, id) => (await unlessAbsent(abortUpload(connection, key, id).then(() => true))) === true,
   );
 }
 
 /**
- * @param ageMs a large upload may take longer than this: its newest part says whether somebody still writes
+ * @param before a large upload may have begun before that: its newest part says whether somebody still writes
  * @param take one that stands still; @returns whether it counts
  */
 export async function eachLeftover(
   connection: S3Connection,
-  ageMs: number,
+  before: Date,
   take: (key: string, uploadId: string) => Promise<boolean>,
 ): Promise<number> {
   const { bucket } = connection;
@@ -34,9 +34,9 @@ export async function eachLeftover(
     );
     if (found === undefined) return counted;
     for (const { key, uploadId, initiated } of found.uploads) {
-      if (!isOlder(initiated, ageMs)) continue;
+      if (initiated >= before) continue;
       const parts = await unlessAbsent(connection.ask((client) => client.partsOf(bucket, key, uploadId)));
-      if (parts?.some(({ lastModified }) => lastModified && !isOlder(lastModified, ageMs))) continue;
+      if (parts?.some(({ lastModified }) => lastModified && lastModified >= before)) continue;
       if (await take(key, uploadId)) counted++;
     }
     if (!found.isTruncated || found.nextKeyMarker === marker) return counted;
@@ -44,5 +44,3 @@ export async function eachLeftover(
   }
   return counted;
 }
-
-const isOlder = (moment: Date, ageMs: number) => Date.now() - moment.getTime() > ageMs;

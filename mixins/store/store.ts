@@ -34,10 +34,10 @@ export interface Store {
   list(prefix: string): AsyncIterable<StoredObject>;
   /** From now on it is not there: `stat`, `get` and `list` do not find it. What is not there is removed already. */
   remove(key: string): Promise<Removal>;
-  /** How many unfinished puts, also of processes that died, have not moved for `ageMs`. */
-  countLeftovers(ageMs: number): Promise<number>;
+  /** How many unfinished puts, also of processes that died, have not moved since. */
+  countLeftovers(before: Date): Promise<number>;
   /** Ends them. @returns how many */
-  removeLeftovers(ageMs: number): Promise<number>;
+  removeLeftovers(before: Date): Promise<number>;
   /** A small write and read, within 2 s: for health. @throws StoreError */
   probe(): Promise<void>;
 }
