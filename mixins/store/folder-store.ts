@@ -110,24 +110,24 @@ export class FolderStore implements Store {
     return { bytesStay: false, lockedUntil: undefined };
   }
 
-  async countLeftovers(ageMs: number): Promise<number> {
-    return (await this.#leftovers(ageMs)).length;
+  async countLeftovers(before: Date): Promise<number> {
+    return (await this.#leftovers(before)).length;
   }
 
-  async removeLeftovers(ageMs: number): Promise<number> {
-    const paths = await this.#leftovers(ageMs);
+  async removeLeftovers(before: Date): Promise<number> {
+    const paths = await this.#leftovers(before);
     for (const path of paths) await rm(path, { force: true });
     return paths.length;
   }
 
-  async #leftovers(ageMs: number): Promise<string[]> {
+  async #leftovers(before: Date): Promise<string[]> {
     const folder = join(this.#root, unfinished);
     const paths: string[] = [];
     for (const { name } of await entriesOf(folder)) {
       const path = join(folder, name);
       const found = await stat(path).catch(() => undefined);
       // A put in progress keeps writing. Only a file that has not changed is a leftover.
-      if (found !== undefined && Date.now() - found.mtimeMs > ageMs) paths.push(path);
+      if (found !== undefined && found.mtimeMs < before.getTime()) paths.push(path);
     }
     return paths;
   }

@@ -6,22 +6,22 @@ import { abortUpload, unlessAbsent } from "./s3-objects.ts";
 /** Pages of a thousand uploads each. The next run finds the rest. */
 const pagesMax = 100;
 
-/** Aborts abandoned uploads. @param ageMs how long an upload must not have advanced @returns how many were aborted */
-export function abortLeftovers(connection: S3Connection, ageMs: number): Promise<number> {
+/** Aborts abandoned uploads: those that have not advanced since `before`. @returns how many were aborted */
+export function abortLeftovers(connection: S3Connection, before: Date): Promise<number> {
   return eachLeftover(
     connection,
-    ageMs,
+    before,
     async (key, id) => (await unlessAbsent(abortUpload(connection, key, id).then(() => true))) === true,
   );
 }
 
 /**
- * @param ageMs a large upload may take longer than this: the age of its newest part says whether somebody still writes
+ * @param before a large upload may have begun earlier: the age of its newest part says whether somebody still writes
  * @param take handles one abandoned upload; @returns whether it counts
  */
 export async function eachLeftover(
   connection: S3Connection,
-  ageMs: number,
+  before: Date,
   take: (key: string, uploadId: string) => Promise<boolean>,
 ): Promise<number> {
   const { bucket } = connection;
@@ -35,9 +35,9 @@ export async function eachLeftover(
     );
     if (found === undefined) return counted;
     for (const { key, uploadId, initiated } of found.uploads) {
-      if (!isOlder(initiated, ageMs)) continue;
+      if (initiated >= before) continue;
       const parts = await unlessAbsent(connection.ask((client) => client.partsOf(bucket, key, uploadId)));
-      if (parts?.some(({ lastModified }) => lastModified && !isOlder(lastModified, ageMs))) continue;
+      if (parts?.some(({ lastModified }) => lastModified && lastModified >= before)) continue;
       if (await take(key, uploadId)) counted++;
     }
     if (!found.isTruncated || found.nextKeyMarker === marker) return counted;
@@ -45,5 +45,3 @@ export async function eachLeftover(
   }
   return counted;
 }
-
-const isOlder = (moment: Date, ageMs: number) => Date.now() - moment.getTime() > ageMs;

@@ -86,12 +86,12 @@ export class S3Store implements Store {
     };
   }
 
-  countLeftovers(ageMs: number): Promise<number> {
-    return eachLeftover(this.#connection, ageMs, async () => true);
+  countLeftovers(before: Date): Promise<number> {
+    return eachLeftover(this.#connection, before, async () => true);
   }
 
-  removeLeftovers(ageMs: number): Promise<number> {
-    return abortLeftovers(this.#connection, ageMs);
+  removeLeftovers(before: Date): Promise<number> {
+    return abortLeftovers(this.#connection, before);
   }
 
   probe(): Promise<void> {

@@ -35,10 +35,10 @@ export interface Store {
   list(prefix: string): AsyncIterable<StoredObject>;
   /** Removes an object: `stat`, `get` and `list` no longer find it. To remove a missing object is not an error. */
   remove(key: string): Promise<Removal>;
-  /** Counts unfinished puts, also of dead processes, that have not advanced for `ageMs`. */
-  countLeftovers(ageMs: number): Promise<number>;
+  /** Counts unfinished puts, also of dead processes, that have not advanced since `before`. */
+  countLeftovers(before: Date): Promise<number>;
   /** Removes such unfinished puts. @returns how many */
-  removeLeftovers(ageMs: number): Promise<number>;
+  removeLeftovers(before: Date): Promise<number>;
   /** A small write and read for health, within 2 s. @throws StoreError */
   probe(): Promise<void>;
 }

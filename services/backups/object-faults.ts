@@ -1,4 +1,5 @@
 // The list of backups against the store: backups without their objects, and objects without their backup.
+import { databaseMs } from "../shared/database/clock.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { FoundFault, Remedy, DetectorCall } from "../../mixins/healing/port.ts";
 import { textIn } from "../../mixins/healing/targets.ts";
@@ -95,7 +96,8 @@ export const objectWithoutBackup: Remedy = {
     const one = target === undefined ? null : (textIn("object", target) ?? "");
     if (one !== null && !isId.test(one)) return { found: [] };
     const objects = await objectsIn(storeOf(site.runtime), one);
-    const old = [...objects].filter(([, { newest }]) => Date.now() - newest > settledMs);
+    const settledAt = (await databaseMs(site.db)) - settledMs;
+    const old = [...objects].filter(([, { newest }]) => newest < settledAt);
     if (old.length === 0) return { found: [], targets: objects.size };
     const known = await knownAmong(
       site,

@@ -2,6 +2,7 @@
 // killed jobs laid out, tickets and old jobs. And jobs that nobody works on any more are given to the queue again.
 import type { ServiceBroker } from "moleculer";
 import { Bulk } from "../shared/database/bulk.ts";
+import { databaseMs } from "../shared/database/clock.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import type { Store } from "../../mixins/store/store.ts";
@@ -38,8 +39,10 @@ export async function sweepBackups(this: WithRuntime): Promise<void> {
   await sweepLaidOut(runtime);
   const store = storeOf(runtime);
   await refreshKeyring(runtime, store);
-  await store.removeLeftovers(leftoverMs);
-  await removeOrphans(runtime, store, new ArchiveKeyring(this.broker));
+  // By the database's clock: this process's may have been set ahead, and what is being written just now is no leftover.
+  const before = new Date((await databaseMs(runtime.database)) - leftoverMs);
+  await store.removeLeftovers(before);
+  await removeOrphans(runtime, store, new ArchiveKeyring(this.broker), before);
 }
 
 function write({ database }: Runtime, text: string): Promise<unknown[]> {
@@ -128,6 +131,7 @@ async function removeOrphans(
   { database, log }: Runtime,
   store: Store,
   keyring: ArchiveKeyring,
+  before: Date,
 ): Promise<void> {
   const found = new Map<string, { keys: string[]; newest: number }>();
   for await (const { key, modifiedAt } of store.list("backups/")) {
@@ -137,7 +141,7 @@ async function removeOrphans(
     found.set(id, { keys: [...seen.keys, part], newest: Math.max(seen.newest, modifiedAt.getTime()) });
   }
   for (const [id, { keys, newest }] of found) {
-    if (keys.includes("manifest") || Date.now() - newest < leftoverMs) continue;
+    if (keys.includes("manifest") || newest >= before.getTime()) continue;
     const used = await database.read(platform, {
       name: "backups.is_used",
       text: `select from backup_jobs where (backup_id = $1 or safety_backup_id = $1) and status = any($2)

@@ -1,4 +1,6 @@
 // Uploads to the store that nobody goes on with: parts of archives that cost room and are on no list.
+import { databaseMs } from "../shared/database/clock.ts";
+import type { Database } from "../shared/database/database.ts";
 import type { Remedy } from "../../mixins/healing/port.ts";
 import { storeOf } from "../../mixins/store/store-of.ts";
 
@@ -6,14 +8,16 @@ import { storeOf } from "../../mixins/store/store-of.ts";
 const ageMs = 2 * 3_600_000;
 const target = "uploads";
 
+const before = async (db: Database) => new Date((await databaseMs(db)) - ageMs);
+
 export const uploadLeftovers: Remedy = {
-  async find({ runtime }, question) {
+  async find({ runtime, db }, question) {
     if (question.target !== undefined && question.target !== target) return { found: [] };
-    const uploads = await storeOf(runtime).countLeftovers(ageMs);
+    const uploads = await storeOf(runtime).countLeftovers(await before(db));
     const evidence = { uploads, older_than_seconds: ageMs / 1000 };
     return { found: uploads === 0 ? [] : [{ target, tenantId: null, evidence }] };
   },
   wouldDo: ({ evidence }) =>
     `Would end ${String(evidence["uploads"])} uploads that have stood still for two hours.`,
-  heal: async ({ runtime }) => ({ ended: await storeOf(runtime).removeLeftovers(ageMs) }),
+  heal: async ({ runtime, db }) => ({ ended: await storeOf(runtime).removeLeftovers(await before(db)) }),
 };

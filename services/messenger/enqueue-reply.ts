@@ -1,5 +1,6 @@
 // Asking for an answer in a chat, together with what it answers.
 import type { Change } from "../shared/database/change.ts";
+import { changedAt } from "../shared/database/clock.ts";
 
 export type Reply =
   | "code"
@@ -12,5 +13,9 @@ export type Reply =
   | "not_private";
 
 export async function enqueueReply(change: Change, chatId: number, reply: Reply): Promise<void> {
-  await change.enqueue("messenger.reply", { chat_id: chatId, reply, asked_at: Date.now() });
+  await change.enqueue("messenger.reply", {
+    chat_id: chatId,
+    reply,
+    asked_at: (await changedAt(change)).getTime(),
+  });
 }

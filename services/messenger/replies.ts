@@ -2,6 +2,7 @@
 // code is drawn when it is sent, so that it never lies anywhere but as a keyed hash.
 import { randomInt } from "node:crypto";
 import { Caller } from "../shared/caller.ts";
+import { databaseMs } from "../shared/database/clock.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { toIso } from "../shared/wire.ts";
@@ -25,7 +26,7 @@ export async function sendReply(this: { runtime: Runtime }, payload: unknown): P
   const { chat_id: chatId, reply, asked_at: askedAt } = payload as Payload;
   const { runtime } = this;
   const bot = botOf(runtime);
-  if (bot === undefined || Date.now() - askedAt > keptMs) return;
+  if (bot === undefined || (await databaseMs(runtime.database)) - askedAt > keptMs) return;
   const text = reply === "code" ? await drawCode(runtime, bot, chatId) : await textOf(runtime, chatId, reply);
   if (text === undefined) return;
   const { outcome } = await sendText(bot, chatId, text, new AbortController().signal);

@@ -3,7 +3,7 @@
 // service's to decide.
 import type { ServiceBroker } from "moleculer";
 import { knownNodes } from "../shared/bus/nodes.ts";
-import { platform } from "../shared/database/scope.ts";
+import { databaseMs } from "../shared/database/clock.ts";
 import { catalogue } from "../../mixins/healing/catalogue.ts";
 import { type NodeFacts, nodeFactsCode } from "../../mixins/healing/node-facts.ts";
 import {
@@ -29,7 +29,7 @@ interface Heard {
   node: Node;
   /** undefined: it did not answer. */
   facts: NodeFacts | undefined;
-  /** When it was asked, and when it had answered, by this node's clock. */
+  /** When it was asked, and when it had answered, of performance.now(): this node's clock may be set meanwhile. */
   askedAt: number;
   heardAt: number;
 }
@@ -46,13 +46,13 @@ function nodesOf(broker: ServiceBroker): Node[] {
 }
 
 async function ask(broker: ServiceBroker, node: Node): Promise<Heard> {
-  const askedAt = Date.now();
+  const askedAt = performance.now();
   const answer = await askForFaults(broker, node.service, { code: nodeFactsCode }, node.id, askMs).catch(
     () => undefined,
   );
   // Made by nodeFacts() of the same program, or of another version of it: what is missing there compares as nothing.
   const facts = answer?.findings[0]?.evidence as NodeFacts | undefined;
-  return { node, facts, askedAt, heardAt: Date.now() };
+  return { node, facts, askedAt, heardAt: performance.now() };
 }
 
 async function hearAll({ broker }: DetectorCall): Promise<Heard[]> {
@@ -94,16 +94,12 @@ export const nodeSilent = ofNodes(async ({ node, facts }) =>
 /** By the database's clock, which is one for all; what the ways take is not counted. */
 export const clocksApart = ofNodes(async ({ facts, askedAt, heardAt }, _all, { db }) => {
   if (facts === undefined) return undefined;
-  const before = Date.now();
-  const row = await db.readOne<{ ms: number }>(platform, {
-    name: "self-healing.clock",
-    text: "select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms",
-    values: [],
-  });
-  const after = Date.now();
-  if (row === undefined) return undefined;
-  const ownAhead = (before + after) / 2 - row.ms;
-  const ahead = facts.clock_ms - (askedAt + heardAt) / 2 + ownAhead;
+  const before = performance.now();
+  const databases = await databaseMs(db);
+  const after = performance.now();
+  // What the database's clock showed when the node told its own.
+  const then = databases + (askedAt + heardAt) / 2 - (before + after) / 2;
+  const ahead = facts.clock_ms - then;
   const uncertain = (heardAt - askedAt + after - before) / 2;
   if (Math.abs(ahead) - uncertain < apartMsMax) return undefined;
   return { ahead_ms: Math.round(ahead), uncertain_ms: Math.round(uncertain), max_ms: apartMsMax };

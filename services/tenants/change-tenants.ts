@@ -3,6 +3,7 @@ import { LockMode } from "@mikro-orm/core";
 import { roleOf } from "../shared/access.ts";
 import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
+import { changedAt } from "../shared/database/clock.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, Forbidden, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
@@ -147,7 +148,7 @@ export async function removeTenant(call: Call<{ tenant_id: number }>): Promise<v
     const held = await lockTenant(call, change);
     if (held.subdomain === platformSubdomain)
       throw new Conflict("platform_tenant", "The platform cannot be deleted");
-    held.deletedAt = now();
+    held.deletedAt = await changedAt(change);
     held.sessionEpoch += 1;
     change.audit({ tenantId: held.id, action: "tenant.delete", target: targetOf(held) });
   });

@@ -4,6 +4,7 @@ import { LockMode } from "@mikro-orm/core";
 import { roleOf } from "../shared/access.ts";
 import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
+import { changedAt } from "../shared/database/clock.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, Forbidden, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
@@ -167,7 +168,7 @@ export async function removeUser(call: OfUser): Promise<void> {
   const user = await call.db.change(administeredScope(call.caller), call.caller, async (change) => {
     const held = await lockUser(call, change);
     assertMayWithdraw(actor, held.target, "delete");
-    held.user.deletedAt = now();
+    held.user.deletedAt = await changedAt(change);
     held.user.sessionEpoch += 1;
     await leaveHeadship(change, held.user);
     const { tenantId, id } = held.user;

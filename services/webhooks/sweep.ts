@@ -1,6 +1,7 @@
 // The end of the log: deliveries with their attempts, and events, go after 90 days; targets that were deleted, and those of
 // tenants that are about to be purged, with all they have. In batches, so that no statement grows with the log.
 import { Caller } from "../shared/caller.ts";
+import { databaseMs } from "../shared/database/clock.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
@@ -14,7 +15,7 @@ const targetRoundsMax = 100;
 
 export async function sweepDeliveries(this: { runtime: Runtime }): Promise<void> {
   const { database, config } = this.runtime;
-  const firstKept = firstIdOf(Date.now() - logDays * 86_400_000);
+  const firstKept = firstIdOf((await databaseMs(database)) - logDays * 86_400_000);
   await inBatches(database, "webhooks.sweep_log", oldLog, [firstKept]);
   await inBatches(database, "webhooks.sweep_attempts", oldAttempts, [firstKept]);
   await inBatches(database, "webhooks.sweep_events", oldEvents, []);

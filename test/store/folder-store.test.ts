@@ -42,7 +42,7 @@ describe("of a folder alone", () => {
     const anHourAgo = new Date(Date.now() - 3_600_000);
     await utimes(join(unfinished, "old"), anHourAgo, anHourAgo);
     expect(await keysOf(store, "")).not.toContain(".unfinished/old");
-    expect(await store.removeLeftovers(1_800_000)).toBe(1);
+    expect(await store.removeLeftovers(new Date(Date.now() - 1_800_000))).toBe(1);
     expect(await readdir(unfinished)).toEqual(["young"]);
   });
 

@@ -72,8 +72,8 @@ describeWithS3("a server that is killed or stopped", () => {
     expect(body.destroyed).toBe(true);
     await server.start();
     expect(await keysOf(store, "killed/")).toEqual([]);
-    expect(await store.removeLeftovers(0)).toBe(1);
-    expect(await store.removeLeftovers(0)).toBe(0);
+    expect(await store.removeLeftovers(new Date())).toBe(1);
+    expect(await store.removeLeftovers(new Date())).toBe(0);
     expect(await store.put("killed/data", Readable.from(["anew"]), never())).toEqual({ bytes: 4 });
   });
 
@@ -92,8 +92,8 @@ describeWithS3("a server that is killed or stopped", () => {
     signal("SIGCONT");
     expect(await keysOf(store, "stopped/")).toEqual([]);
     // The abort of the upload may have waited at the stopped server, or not.
-    expect(await store.removeLeftovers(0)).toBeLessThanOrEqual(1);
-    expect(await store.removeLeftovers(0)).toBe(0);
+    expect(await store.removeLeftovers(new Date())).toBeLessThanOrEqual(1);
+    expect(await store.removeLeftovers(new Date())).toBe(0);
   });
 
   it("stopped in the middle of a get: an error after the bound", async () => {
@@ -129,7 +129,7 @@ describeWithS3("a server that is killed or stopped", () => {
     await expect(away.stat("a/data")).rejects.toMatchObject(unavailable);
     await expect(keysOf(away, "")).rejects.toMatchObject(unavailable);
     await expect(away.remove("a/data")).rejects.toMatchObject(unavailable);
-    await expect(away.removeLeftovers(0)).rejects.toMatchObject(unavailable);
+    await expect(away.removeLeftovers(new Date())).rejects.toMatchObject(unavailable);
     await expect(away.probe()).rejects.toMatchObject(unavailable);
   });
 });
@@ -167,7 +167,7 @@ describeWithS3("a way to the server that spoils requests", () => {
     const key = `lost/${pattern.source.length}`;
     expect(await store.put(key, twoParts(), never())).toEqual({ bytes: 9 * mebibyte });
     expect((await store.stat(key))?.bytes).toBe(9 * mebibyte);
-    await store.removeLeftovers(0);
+    await store.removeLeftovers(new Date());
   });
 
   it.each([500, 503, 429])(
@@ -191,7 +191,7 @@ describeWithS3("a way to the server that spoils requests", () => {
     proxy.spoil((line) => (/^POST .*uploadId=/.test(line) ? { status: 503 } : "none"));
     await expect(store.put("refused/data", twoParts(), never())).rejects.toMatchObject(unavailable);
     expect(await store.stat("refused/data")).toBeUndefined();
-    expect(await store.removeLeftovers(0)).toBe(0);
+    expect(await store.removeLeftovers(new Date())).toBe(0);
   });
 
   it("that answers an error under 200 to the end of an upload: an error, nothing there", async () => {
@@ -199,7 +199,7 @@ describeWithS3("a way to the server that spoils requests", () => {
     proxy.spoil((line) => (/^POST .*uploadId=/.test(line) ? { status: 200, body } : "none"));
     await expect(store.put("late/data", twoParts(), never())).rejects.toMatchObject(unavailable);
     expect(await store.stat("late/data")).toBeUndefined();
-    expect(await store.removeLeftovers(0)).toBe(0);
+    expect(await store.removeLeftovers(new Date())).toBe(0);
   });
 
   it("that cuts an object short, or stalls in it: its stream fails", async () => {
@@ -247,7 +247,7 @@ describeWithS3("a way to the server that spoils requests", () => {
     });
     await expect(store.put("midway/data", twoParts(), abort.signal)).rejects.toBe(reason);
     expect(await store.stat("midway/data")).toBeUndefined();
-    expect(await store.removeLeftovers(0)).toBe(0);
+    expect(await store.removeLeftovers(new Date())).toBe(0);
   });
 
   it("a part that fails ends a put whose source is silent", async () => {

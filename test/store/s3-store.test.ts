@@ -70,7 +70,7 @@ describeWithS3("of a bucket alone", () => {
     expect(await store.stat("a/data")).toBeUndefined();
     await expect(store.get("a/data", never())).rejects.toMatchObject({ fault: "not_found" });
     expect(await store.remove("a/data")).toEqual({ bytesStay: false, lockedUntil: undefined });
-    expect(await store.removeLeftovers(0)).toBe(0);
+    expect(await store.removeLeftovers(new Date())).toBe(0);
     expect(await readdir(server.folder)).not.toContain("made-late");
     await store.put("a/data", Readable.from(["x"]), never());
     expect(await readdir(server.folder)).toContain("made-late");
@@ -109,10 +109,10 @@ describeWithS3("of a bucket alone", () => {
     expect(await text(await a.get("x/data", never()))).toBe("of a");
     const connection = connectionTo("shared");
     await beginUpload(connection, "ab/unfinished", {}, never());
-    expect(await a.removeLeftovers(-60_000)).toBe(0);
+    expect(await a.removeLeftovers(new Date(Date.now() + 60_000))).toBe(0);
     await a.remove("x/data");
     expect(await keysOf(all, "")).toEqual(["ab/x/data"]);
-    expect(await b.removeLeftovers(-60_000)).toBe(1);
+    expect(await b.removeLeftovers(new Date(Date.now() + 60_000))).toBe(1);
   });
 
   it("shows no objects of others, whose names are no keys of ours", async () => {
@@ -148,7 +148,7 @@ describeWithS3("of a bucket alone", () => {
       if (ofDied || ofSlow) await utimes(join(server.folder, file), twoHoursAgo, twoHoursAgo);
     }
     expect(await keysOf(store, "")).toEqual([]);
-    expect(await store.removeLeftovers(3_600_000)).toBe(1);
+    expect(await store.removeLeftovers(new Date(Date.now() - 3_600_000))).toBe(1);
     const left = await connection.ask((client) =>
       client.listIncompleteUploadsQuery("leftovers", "", "", "", ""),
     );
@@ -180,7 +180,7 @@ describeWithS3("of a bucket alone", () => {
       () => store.stat("a/data"),
       () => keysOf(store, ""),
       () => store.remove("a/data"),
-      () => store.removeLeftovers(0),
+      () => store.removeLeftovers(new Date()),
       () => store.probe(),
     ];
     for (const operation of operations) {

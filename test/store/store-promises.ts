@@ -89,7 +89,7 @@ export function keepsThePromises(open: () => Promise<StoreUnderTest>): void {
     await store.remove("once/data");
     expect(await store.putOnce("once/data", Buffer.from("third"), never())).toBe(true);
     expect(await keysOf(store, "once/")).toEqual(["once/data"]);
-    expect(await store.removeLeftovers(0)).toBe(0);
+    expect(await store.removeLeftovers(new Date())).toBe(0);
   });
 
   it("lets one of many write at the same moment, whole", async () => {
@@ -132,7 +132,7 @@ export function keepsThePromises(open: () => Promise<StoreUnderTest>): void {
     expect(body.destroyed).toBe(true);
     expect(await store.stat("aborted/data")).toBeUndefined();
     expect(await keysOf(store, "aborted/")).toEqual([]);
-    expect(await store.removeLeftovers(0)).toBe(0);
+    expect(await store.removeLeftovers(new Date())).toBe(0);
   });
 
   it("ends a source that has fallen silent when the put is aborted", async () => {
@@ -176,7 +176,7 @@ export function keepsThePromises(open: () => Promise<StoreUnderTest>): void {
     expect([1, 2]).toContain(kept[0]);
     expect(kept.equals(Buffer.alloc(18 * mebibyte + (kept[0] === 1 ? 0 : 1), kept[0]))).toBe(true);
     expect(await keysOf(store, "both/")).toEqual(["both/data"]);
-    expect(await store.removeLeftovers(0)).toBe(0);
+    expect(await store.removeLeftovers(new Date())).toBe(0);
   });
 
   it("says of what is not there that it is not there", async () => {

@@ -9,6 +9,8 @@ import { roles, World } from "./world.ts";
 const requests = 2_000;
 const width = 8;
 const answerMsMax = 5_000;
+/** It looks for all faults, and says so itself when its time is up. */
+const lookMsMax = 9_000;
 const seed = Number(process.env.HOSTILE_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const known = [200, 201, 202, 204, 400, 401, 403, 404, 405, 409, 413, 415, 422, 431];
 
@@ -70,7 +72,8 @@ function faultsOf({ method, marker, route }: Hostile, { status, text, headers, m
   const faults: string[] = [];
   if (!known.includes(status)) faults.push(`status ${status}`);
   if (status < 300 && method === route.method && status !== route.status) faults.push(`success as ${status}`);
-  if (ms > answerMsMax) faults.push(`took ${Math.round(ms)} ms`);
+  if (ms > (route.action === "self-healing.look" ? lookMsMax : answerMsMax))
+    faults.push(`took ${Math.round(ms)} ms`);
   if (status !== 204 && method !== "HEAD") faults.push(...shapeFaults(status, text, headers));
   if (status >= 400 && text.includes(marker)) faults.push("echoes the input");
   if (Object.values(headers).some((value) => value.includes(marker)))
@@ -159,8 +162,8 @@ describe(`${requests} hostile requests from seed ${seed}`, () => {
 
   it("leave nothing in the log of errors", () => {
     const lines = world.service.process.output().split("\n");
-    // Some of them say who they are from, as a proxy would: that is told once, and no failure.
-    const expected = /"mod":"access"|"msg":"A request came with X-Forwarded-For/;
+    // Some of them say who they are from, as a proxy would: that is told once, and no failure. Nor is it one that the machine is busy.
+    const expected = /"mod":"access"|"msg":"A request came with X-Forwarded-For|"msg":"slow statement"/;
     expect(lines.filter((line) => line.startsWith("{") && !expected.test(line))).toEqual([]);
   });
 });

@@ -49,9 +49,15 @@ const hash = (() => {
 export const neverId = 1_999_999_999;
 
 /** Of the one delivery that a webhook of the walk has. */
+/** As the database makes them, they begin with the time: what is of 1970 would be long overdue, and deleted. */
+const begunMs = Date.now().toString(16).padStart(12, "0");
+
 export function deliveryIdOf(webhookId: number): string {
-  return `msg_0000000000007000800${String(webhookId).padStart(13, "0")}`;
+  return `msg_${begunMs}7000800${String(webhookId).padStart(13, "0")}`;
 }
+
+/** What is due by the clock, or is looked for by self-healing, comes at any moment, and of itself. */
+const notOfClock = String.raw`coalesce(key, '') !~ '^(watch$|self-healing\.)|T\d\d:\d\d$'`;
 
 export class World {
   readonly service: TestService;
@@ -246,7 +252,8 @@ export class World {
     );
     const parts = tables.map(
       ({ name }) =>
-        `select '${name} ' || coalesce(md5(string_agg(md5(t::text), '' order by md5(t::text))), '-') as sum from ${name} t`,
+        `select '${name} ' || coalesce(md5(string_agg(md5(t::text), '' order by md5(t::text))), '-') as sum from ${name} t
+         where ${name === "graphile_worker._private_jobs" ? notOfClock : "true"}`,
     );
     const sums = await this.sql<{ sum: string }>(parts.join(" union all "));
     // In an order of its own: several workers may look at the tables.

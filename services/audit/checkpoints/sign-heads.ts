@@ -1,5 +1,6 @@
 // Signs where logs have got to: finds those that moved since their last checkpoint, recomputes what came since, and puts the
 // heads into documents. Bounded by time; what was not reached is next time's.
+import { databaseMs } from "../../shared/database/clock.ts";
 import type { Runtime } from "../../../host/process/runtime.ts";
 import { genesis, type Link } from "../audit.rules.ts";
 import { type Head, hashOf, headsMax, signDocument } from "./checkpoint.rules.ts";
@@ -29,7 +30,8 @@ export interface Signing {
 export async function signHeads(signing: Signing): Promise<boolean> {
   const { deadline } = signing;
   let last = await lastDocument(signing);
-  const isSilent = last !== undefined && Date.now() - Date.parse(last.at) > silentMsMax;
+  const isSilent =
+    last !== undefined && (await databaseMs(signing.runtime.database)) - Date.parse(last.at) > silentMsMax;
   let batch = new Batch();
   for await (const standing of moved(signing)) {
     await batch.add(signing, standing);
@@ -99,7 +101,8 @@ async function signBatch(
   last: LastDocument | undefined,
 ): Promise<LastDocument | undefined> {
   const number = (last?.number ?? 0) + 1;
-  const at = new Date().toISOString();
+  // One clock for all documents, so that the next of them is not dated before this one.
+  const at = new Date(await databaseMs(runtime.database)).toISOString();
   const { publicUrl: installation } = runtime.config;
   const line = signDocument({ v: 1, number, at, installation, previous: last?.hash ?? null, heads }, key);
   if (!(await rows.keep({ number, line, heads, firstBad }))) return undefined;
