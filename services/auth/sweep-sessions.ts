@@ -2,6 +2,7 @@
 // addresses that were long not seen, rate counters whose window is over, and expired mail tokens. In batches, so that no statement locks for long.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
+import { inBatches } from "../shared/in-batches.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
 const batch = 5_000;
@@ -23,14 +24,12 @@ const sweeps = [
 ];
 
 export async function sweepSessions(this: { runtime: Runtime }): Promise<void> {
+  const { database } = this.runtime;
   for (const sweep of sweeps) {
-    for (let done = 0; done < batchesMax; done++) {
-      const gone = await this.runtime.database.write<{ one: number }>(platform, Caller.system("auth"), {
-        text: `${sweep} returning 1 as one`,
-        values: [],
-      });
-      if (gone.length < batch) break;
-    }
+    await inBatches({ rowsMax: batch, batchesMax }, async () => {
+      const text = `${sweep} returning 1 as one`;
+      return (await database.write(platform, Caller.system("auth"), { text, values: [] })).length;
+    });
   }
 }
 

@@ -3,6 +3,7 @@
 import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
+import { inBatches } from "../shared/in-batches.ts";
 import { lockFanOut } from "../../mixins/deliveries/fan-out.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
@@ -18,16 +19,15 @@ interface Asked {
 export async function recoverMissed(this: { runtime: Runtime }, payload: unknown): Promise<void> {
   // Written by resend.ts.
   const asked = payload as Asked;
+  const { database } = this.runtime;
   for (const step of [requeue, makeMissing]) {
-    for (let done = 0; done < batchesMax; done++) {
-      const { database } = this.runtime;
-      const changed = await database.change(platform, Caller.system("webhooks"), async (change) => {
+    await inBatches({ rowsMax: batch, batchesMax }, () =>
+      database.change(platform, Caller.system("webhooks"), async (change) => {
         const rows = await step(change, asked);
         if (rows > 0) await wake(change, asked, 0);
         return rows;
-      });
-      if (changed < batch) break;
-    }
+      }),
+    );
   }
 }
 
