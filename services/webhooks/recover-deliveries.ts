@@ -5,6 +5,7 @@ import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { inBatches } from "../shared/in-batches.ts";
 import { lockFanOut } from "../../mixins/deliveries/fan-out.ts";
+import { wakeTarget } from "../../mixins/deliveries/wake-target.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
 const batch = 1_000;
@@ -24,7 +25,7 @@ export async function recoverMissed(this: { runtime: Runtime }, payload: unknown
     await inBatches({ rowsMax: batch, batchesMax }, () =>
       database.change(platform, Caller.system("webhooks"), async (change) => {
         const rows = await step(change, asked);
-        if (rows > 0) await wake(change, asked, 0);
+        if (rows > 0) await wakeTarget(change, { tenantId: asked.tenant_id, targetId: asked.target_id });
         return rows;
       }),
     );
@@ -66,18 +67,6 @@ async function makeMissing(
      ) e where t.tenant_id = $2 and t.id = $3 and t.is_active returning id`,
     [since, tenantId, id],
   );
-  if (made.length > 0) await wake(change, { tenant_id: tenantId, target_id: id, since }, made.length);
+  if (made.length > 0) await wakeTarget(change, { tenantId, targetId: id }, made.length);
   return made.length;
-}
-
-async function wake(
-  change: Change,
-  { tenant_id: tenantId, target_id: id }: Asked,
-  numbered: number,
-): Promise<void> {
-  await change.execute(
-    `update delivery_targets set last_seq = last_seq + $1, wakes = wakes + 1,
-       next_due_at = least(next_due_at, clock_timestamp()) where tenant_id = $2 and id = $3`,
-    [numbered, tenantId, id],
-  );
 }
