@@ -3,7 +3,7 @@ import { MikroORM } from "@mikro-orm/postgresql";
 import type { EntitySchema } from "@mikro-orm/core";
 import type pg from "pg";
 import { PostgresProbe } from "../process/health-probes.ts";
-import { boundWaits } from "./bounded-pool.ts";
+import { guardPool } from "./guarded-pool.ts";
 import { guardConnection } from "./broken-connection.ts";
 import { BoundValuesDriver } from "../../services/shared/database/bound-values.ts";
 import { Database } from "../../services/shared/database/database.ts";
@@ -70,8 +70,7 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
     },
   });
   const pool = await orm.driver.getConnection().getNativeClient();
-  boundWaits(pool, poolWaitMs);
-  silence.guard(pool);
+  guardPool(pool, silence, poolWaitMs);
   const lent = pooled ? lentConnections({ role: "none", search_path: "public", ...begins }) : undefined;
   const close = async () => {
     silence.close();

@@ -5,6 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Migration, Migrator } from "@mikro-orm/migrations";
 import { MikroORM } from "@mikro-orm/postgresql";
 import pg from "pg";
+import { isLockConflict } from "../../services/shared/database/sql-states.ts";
 import { type ListedMigration, migrations } from "../../migrations/all.ts";
 import { errorCode, StartError } from "../../services/shared/start-error.ts";
 import { version } from "../../services/shared/version.ts";
@@ -15,8 +16,6 @@ const firstKept = "0028-compatibility";
 const lockMsMax = 400;
 const triesMax = 600;
 const betweenTriesMs = 600;
-/** https://www.postgresql.org/docs/18/errcodes-appendix.html lock_not_available, deadlock_detected */
-const inTheWay: ReadonlySet<string> = new Set(["55P03", "40P01"]);
 
 export interface MigrateOptions {
   /** The name of the last migration that is wanted; undefined: all. */
@@ -33,7 +32,7 @@ export async function migrate(ownerUrl: string, database: string, options: Migra
     try {
       return await migrateOnce(ownerUrl, database, options.last);
     } catch (error) {
-      if (!inTheWay.has(errorCode(error))) throw error;
+      if (!isLockConflict(errorCode(error))) throw error;
       if (tries === triesMax)
         throw new StartError(
           "A transaction holds a table that the migration changes, for ten minutes now: end it, then migrate again.",

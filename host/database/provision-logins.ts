@@ -1,6 +1,7 @@
 // The logins and their rights, brought to what is declared: roles, memberships, passwords, grants, no settings of their own
 // (PostgreSQL lets a login set those itself, so a thief may have), and which traces each login may leave. In one transaction, and only where something differs, so that what runs meanwhile notices nothing.
 import pg from "pg";
+import { sqlStates } from "../../services/shared/database/sql-states.ts";
 import { errorCode, propertyOf, StartError } from "../../services/shared/start-error.ts";
 import { type LoginSettings, passwordOf } from "./application-login.ts";
 import { readGrants } from "./grants/catalogue.ts";
@@ -8,8 +9,6 @@ import { grantsFor, statementsBetween } from "./grants/plan.ts";
 import { everyRoleOf, furtherRolesOf, type Login, loginsOf, rightsOf } from "./logins.ts";
 import { scramVerifier } from "./scram.ts";
 
-/** https://www.postgresql.org/docs/18/errcodes-appendix.html insufficient_privilege */
-const mayNot = "42501";
 /** They had all rights once; now the policies are theirs, and nothing else. */
 const policyRoles = ["records_app", "records_platform"];
 /** Taking away a right to a table takes the rights to its columns too, so a second look may find more to do. */
@@ -48,7 +47,7 @@ export async function provisionLogins(wanted: LoginsWanted): Promise<Login[]> {
     await owner.query("commit");
   } catch (error) {
     await owner.query("rollback");
-    throw errorCode(error) === mayNot ? rolesAreNotOurs(error) : error;
+    throw errorCode(error) === sqlStates.insufficientPrivilege ? rolesAreNotOurs(error) : error;
   }
   return logins;
 }

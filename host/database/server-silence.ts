@@ -3,18 +3,11 @@
 // refused at once, until one probe of our own is answered.
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
+import { sqlStates } from "../../services/shared/database/sql-states.ts";
 
 const askAgainMs = 250;
-/** https://www.postgresql.org/docs/18/errcodes-appendix.html cannot_connect_now */
-const notNow = "57P03";
 /** What the pool says of a connection that was not there in time; waiting for a busy pool is another thing. */
 const notConnected = /connection timeout/;
-
-type OnConnect = (
-  error: Error | undefined,
-  client: pg.PoolClient | undefined,
-  done: (release?: unknown) => void,
-) => void;
 
 export class ServerSilence {
   readonly #ask: () => Promise<boolean>;
@@ -41,21 +34,15 @@ export class ServerSilence {
     this.#isClosed = true;
   }
 
-  /** From now on the pool refuses while the server is silent. */
-  guard(pool: pg.Pool): void {
-    const connect = pool.connect.bind(pool);
-    const guarded = (callback?: OnConnect) => {
-      if (callback !== undefined) {
-        if (this.#isSilent) return queueMicrotask(() => callback(silent(), undefined, () => {}));
-        return connect(callback);
-      }
-      return this.#isSilent ? Promise.reject(silent()) : this.#connected(connect());
-    };
-    // The driver declares the two ways to ask as overloads, which one function cannot be seen to have.
-    Object.assign(pool, { connect: guarded });
+  /** What whoever wants a connection is refused with, while the server is silent. */
+  refusal(): Error | undefined {
+    return this.#isSilent
+      ? Object.assign(new Error("PostgreSQL does not answer"), { code: sqlStates.cannotConnectNow })
+      : undefined;
   }
 
-  async #connected(asked: Promise<pg.PoolClient>): Promise<pg.PoolClient> {
+  /** A connection that is not there in time is a sign of silence. @returns the same */
+  async watch(asked: Promise<pg.PoolClient>): Promise<pg.PoolClient> {
     try {
       return await asked;
     } catch (error) {
@@ -69,5 +56,3 @@ export class ServerSilence {
     this.#isSilent = false;
   }
 }
-
-const silent = () => Object.assign(new Error("PostgreSQL does not answer"), { code: notNow });

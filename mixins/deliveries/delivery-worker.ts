@@ -7,6 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { follow } from "../../services/shared/tracing.ts";
 import type { Attempt, Channel, Delivery, AttemptOutcome } from "./channel.ts";
+import { inBatches } from "../../services/shared/in-batches.ts";
 import { cancelDue, readDue, type DeliveryResult, writeResults } from "./due-deliveries.ts";
 import { fanOut } from "./fan-out.ts";
 import { LeasedTargets } from "./leased-targets.ts";
@@ -128,9 +129,9 @@ export class DeliveryWorker<Settings> {
     const gone = stale.filter((queue) => queue.settings === undefined);
     if (gone.length === 0) return;
     for (const queue of gone) queue.dropWaiting();
-    for (let round = 0; round < cancelRoundsMax; round++) {
-      if (!(await cancelDue(this.#runtime.database, gone, cancelMax))) return;
-    }
+    await inBatches({ rowsMax: cancelMax, batchesMax: cancelRoundsMax }, () =>
+      cancelDue(this.#runtime.database, gone, cancelMax),
+    );
   }
 
   async #read(): Promise<void> {

@@ -103,12 +103,12 @@ export async function writeResults(database: Database, results: readonly Deliver
   });
 }
 
-/** Cancels due deliveries of targets that get nothing more. @returns whether there may be more */
+/** Cancels at most `max` due deliveries of targets that get nothing more. @returns how many */
 export async function cancelDue(
   database: Database,
   targets: readonly TargetRef[],
   max: number,
-): Promise<boolean> {
+): Promise<number> {
   const canceled = await database.write(platform, caller, {
     name: "deliveries.cancel_due",
     byIndex: true,
@@ -118,5 +118,5 @@ export async function cancelDue(
         where d.state = 'pending' and d.due_at <= now() limit $3 for update of d skip locked) returning id`,
     values: [targets.map(({ tenantId }) => tenantId), targets.map(({ targetId }) => targetId), max],
   });
-  return canceled.length === max;
+  return canceled.length;
 }

@@ -1,6 +1,7 @@
 // Resolves names. It asks the name server directly and never the operating system's resolver. That one uses four threads for the
 // whole process, so a few names that never answer would block every other lookup.
 import { Resolver } from "node:dns/promises";
+import { LRUCache } from "lru-cache";
 import { errorCode } from "../../services/shared/start-error.ts";
 
 /** @returns all addresses of a name; empty when it has none. Rejects when the name server cannot be asked. */
@@ -29,41 +30,27 @@ function isNone(error: unknown): boolean {
 
 const namesMax = 2_000;
 
-interface CachedName {
-  addresses: Promise<readonly string[]>;
-  until: number;
-}
-
 /** Caches answers for some seconds, so that a burst to one name asks once. The addresses are checked again at each use. */
 export class Names {
   readonly #resolve: Resolve;
-  readonly #ttlMs: number;
-  readonly #cached = new Map<string, CachedName>();
+  readonly #cached: LRUCache<string, Promise<readonly string[]>> | undefined;
 
+  /** @param ttlMs 0: nothing is cached */
   constructor(resolve: Resolve, ttlMs: number) {
     this.#resolve = resolve;
-    this.#ttlMs = ttlMs;
+    // To lru-cache a time of 0 means "for ever".
+    if (ttlMs > 0) this.#cached = new LRUCache({ max: namesMax, ttl: ttlMs });
   }
 
   addressesOf(name: string): Promise<readonly string[]> {
-    const now = performance.now();
-    const cached = this.#cached.get(name);
-    if (cached !== undefined && cached.until > now) return cached.addresses;
-    this.#cached.delete(name);
-    if (this.#cached.size >= namesMax) this.#dropOldest();
+    const cached = this.#cached?.get(name);
+    if (cached !== undefined) return cached;
     const addresses = this.#resolve(name);
-    this.#cached.set(name, { addresses, until: now + this.#ttlMs });
+    this.#cached?.set(name, addresses);
     // A failure goes to the callers that wait for it, and is not cached.
     addresses.catch(() => {
-      if (this.#cached.get(name)?.addresses === addresses) this.#cached.delete(name);
+      if (this.#cached?.peek(name) === addresses) this.#cached.delete(name);
     });
     return addresses;
-  }
-
-  #dropOldest(): void {
-    for (const [name] of this.#cached) {
-      this.#cached.delete(name);
-      return;
-    }
   }
 }

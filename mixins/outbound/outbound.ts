@@ -2,6 +2,7 @@
 // every address of it may be reached, and connects to the address that was checked. Between the check and the connection nothing
 // is resolved again. It follows no redirect, uses no proxy, does not decompress answers, and bounds time, headers and bytes.
 import type { BlockList } from "node:net";
+import { LRUCache } from "lru-cache";
 import { isGlobal } from "./address-rules.ts";
 import { blockListOf, isIn } from "../../services/shared/address-list.ts";
 import { Connections } from "./connections.ts";
@@ -35,12 +36,14 @@ type Found =
 
 /** The client. `send` and `check` never reject; they return the reason of a failure. */
 export class Outbound {
-  readonly #allowed: BlockList;
   readonly #names: Names;
   readonly #connections: Connections;
   /** Caches; both results depend only on the text. */
-  readonly #reachabilities = new Map<string, Reachability>();
-  readonly #targets = new Map<string, ReturnType<typeof readTarget>>();
+  readonly #reachabilities: LRUCache<string, Reachability>;
+  readonly #targets = new LRUCache<string, ReturnType<typeof readTarget>>({
+    max: cachedMax,
+    memoMethod: readTarget,
+  });
 
   constructor({
     allowSubnets,
@@ -48,7 +51,11 @@ export class Outbound {
     namesTtlMs: namesHeldMs = 5_000,
     ca,
   }: OutboundOptions) {
-    this.#allowed = blockListOf(allowSubnets);
+    const allowed = blockListOf(allowSubnets);
+    this.#reachabilities = new LRUCache({
+      max: cachedMax,
+      memoMethod: (address) => reachabilityOf(address, allowed),
+    });
     this.#names = new Names(resolve, namesHeldMs);
     this.#connections = new Connections(ca);
   }
@@ -70,7 +77,7 @@ export class Outbound {
   async send(request: OutboundRequest): Promise<OutboundResult> {
     const startedAt = performance.now();
     const endsAt = startedAt + Math.min(request.deadlineMs ?? deadlineMsMax, deadlineMsMax);
-    const target = this.#targetOf(request.url);
+    const target = this.#targets.memo(request.url);
     if ("fault" in target) return { ok: false, failure: "invalid_url", durationMs: 0 };
     const found = await this.#find(target, endsAt);
     if (!("addresses" in found)) {
@@ -104,7 +111,7 @@ export class Outbound {
     if (addresses.length === 0)
       return { failure: "unresolved", sentence: "the address's host name has no address" };
     // All addresses are checked, not only the one that will be used: a name with one internal address is not public.
-    const reachabilities = addresses.map((address) => this.#reachabilityOf(address));
+    const reachabilities = addresses.map((address) => this.#reachabilities.memo(address));
     if (reachabilities.includes("inside"))
       return { failure: "blocked", sentence: "the address is not on the public internet" };
     if (!reachabilities.includes("public")) return { target, addresses };
@@ -112,17 +119,6 @@ export class Outbound {
     if (!isWebPort(target.port))
       return { failure: "blocked", sentence: "the address's port has to be 443, or 1024 or higher" };
     return { target, addresses };
-  }
-
-  #reachabilityOf(address: string): Reachability {
-    return cached(this.#reachabilities, address, () => {
-      if (isIn(this.#allowed, address)) return "allowed";
-      return isGlobal(address) ? "public" : "inside";
-    });
-  }
-
-  #targetOf(url: string): ReturnType<typeof readTarget> {
-    return cached(this.#targets, url, () => readTarget(url));
   }
 
   async #resolve(name: string, endsAt: number): Promise<readonly string[]> {
@@ -135,11 +131,7 @@ export class Outbound {
   }
 }
 
-function cached<V>(known: Map<string, V>, key: string, make: () => V): V {
-  const found = known.get(key);
-  if (found !== undefined) return found;
-  if (known.size >= cachedMax) known.clear();
-  const made = make();
-  known.set(key, made);
-  return made;
+function reachabilityOf(address: string, allowed: BlockList): Reachability {
+  if (isIn(allowed, address)) return "allowed";
+  return isGlobal(address) ? "public" : "inside";
 }

@@ -6,6 +6,7 @@ import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
+import { inBatches } from "../shared/in-batches.ts";
 import { secondsMax } from "../shared/limits/audit-refusal.ts";
 import { takeRefusalEntry } from "../shared/limits/refusal-entries.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
@@ -21,12 +22,12 @@ export async function sumUpRepeats(this: { runtime: Runtime }): Promise<void> {
   const { runtime } = this;
   const { database } = runtime;
   for (const tenantId of await tenantsWith(database, "audit_repeats where ends_at <= now()")) {
-    await inBatches(database, tenantId, (change) => sumUp(change, runtime, tenantId));
+    await forTenant(database, tenantId, (change) => sumUp(change, runtime, tenantId));
   }
   const untold =
     "daily_counts where day < (now() at time zone 'utc')::date and taken > bound and told_at is null";
   for (const tenantId of await tenantsWith(database, untold))
-    await inBatches(database, tenantId, (change) => tellLeftOut(change, tenantId));
+    await forTenant(database, tenantId, (change) => tellLeftOut(change, tenantId));
   await database.write(platform, service, {
     name: "audit.sweep_counts",
     text: `delete from daily_counts where day < (now() at time zone 'utc')::date - ${countsKeptDays}`,
@@ -43,14 +44,12 @@ async function tenantsWith(database: Database, rows: string): Promise<number[]> 
   return tenants.map(({ tenant_id: tenantId }) => tenantId);
 }
 
-async function inBatches(
+function forTenant(
   database: Database,
   tenantId: number,
   work: (change: Change) => Promise<number>,
 ): Promise<void> {
-  for (let done = 0; done < batchesMax; done++) {
-    if ((await database.change({ tenantId }, service, work)) < batch) return;
-  }
+  return inBatches({ rowsMax: batch, batchesMax }, () => database.change({ tenantId }, service, work));
 }
 
 interface Repeats {

@@ -3,6 +3,7 @@
 // long.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
+import { inBatches } from "../shared/in-batches.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
 const batch = 5_000;
@@ -25,14 +26,12 @@ const sweeps = [
 
 /** The hourly job `auth.sweep`. At most `batch` × `batchesMax` rows of each kind per run. */
 export async function sweepSessions(this: { runtime: Runtime }): Promise<void> {
+  const { database } = this.runtime;
   for (const sweep of sweeps) {
-    for (let done = 0; done < batchesMax; done++) {
-      const deleted = await this.runtime.database.write<{ one: number }>(platform, Caller.system("auth"), {
-        text: `${sweep} returning 1 as one`,
-        values: [],
-      });
-      if (deleted.length < batch) break;
-    }
+    await inBatches({ rowsMax: batch, batchesMax }, async () => {
+      const text = `${sweep} returning 1 as one`;
+      return (await database.write(platform, Caller.system("auth"), { text, values: [] })).length;
+    });
   }
 }
 

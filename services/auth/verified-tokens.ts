@@ -1,36 +1,24 @@
 // A cache of tokens whose signature and claims this process has verified: the same token need not be verified
 // again until it expires. It says nothing about the session, whose state is read from the database for every
 // request.
+import { LRUCache } from "lru-cache";
 
 const tokensMax = 2_000;
 
-interface Verified {
-  sessionId: string;
-  endsMs: number;
-}
-
-/** At most `tokensMax` tokens; the oldest is evicted first. */
+/** At most `tokensMax` tokens; the least recently used is evicted first. */
 export class VerifiedTokens {
-  /** In the order of their verification. */
-  readonly #tokens = new Map<string, Verified>();
+  /** By the clock that tokens expire by, which may be set; `performance.now()` may not. */
+  readonly #sessionIds = new LRUCache<string, string>({ max: tokensMax, ttlResolution: 0, perf: Date });
 
   /** The session's id, if the token was added and has not expired. */
   sessionOf(token: string): string | undefined {
-    const verified = this.#tokens.get(token);
-    if (verified === undefined) return undefined;
-    if (Date.now() < verified.endsMs) return verified.sessionId;
-    this.#tokens.delete(token);
-    return undefined;
+    return this.#sessionIds.get(token);
   }
 
   /** @param endsMs end of validity, in ms since 1970 */
   add(token: string, sessionId: string, endsMs: number): void {
-    if (this.#tokens.size >= tokensMax) {
-      for (const [oldest] of this.#tokens) {
-        this.#tokens.delete(oldest);
-        break;
-      }
-    }
-    this.#tokens.set(token, { sessionId, endsMs });
+    const ttl = endsMs - Date.now();
+    // To lru-cache 0 means "for ever".
+    if (ttl >= 1) this.#sessionIds.set(token, sessionId, { ttl });
   }
 }

@@ -29,6 +29,7 @@ export class ArchiveServer {
   readonly #store: Store;
   readonly #runtime: Runtime;
   readonly #server: Server;
+  /** A Map, as beyond the bound a new one is refused: none that was handed out may be evicted. */
   readonly #tickets = new Map<string, Ticket>();
   #streams = 0;
   /** Offers that wait and streams under way, by the tenant of whom they are for. */

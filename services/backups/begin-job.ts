@@ -55,10 +55,10 @@ async function assertRoom(
   tenantId: number | null,
   reason: keyof typeof archivesMax,
 ): Promise<void> {
-  const [row] = await change.execute<{ made: number }>(
+  const row = await change.one<{ made: number }>(
     `select count(*)::integer as made from backups
      where tenant_id is not distinct from $1 and reason = $2 and state = 'complete'`,
     [tenantId, reason],
   );
-  if ((row?.made ?? 0) >= archivesMax[reason]) throw new Conflict("too_many_backups", tooMany[reason]);
+  if (row.made >= archivesMax[reason]) throw new Conflict("too_many_backups", tooMany[reason]);
 }

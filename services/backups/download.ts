@@ -74,8 +74,8 @@ export async function makeTicket(
   if (principal.kind !== "user") throw new Forbidden();
   const backup = await findBackup(call, call.params.backup_id, undefined);
   const ticket = randomBytes(32).toString("base64url");
-  const [row] = await call.db.change(platform, call.caller, async (change) => {
-    const made = await change.execute<{ expires_at: string }>(
+  const row = await call.db.change(platform, call.caller, async (change) => {
+    const made = await change.one<{ expires_at: string }>(
       `insert into backup_tickets (token_hash, tenant_id, session_id, backup_id, expires_at)
        values ($1, $2, $3, $4, now() + interval '${ticketSeconds} seconds') returning expires_at::text as expires_at`,
       [hashOf(ticket), principal.tenantId, principal.sessionId, backup.id],
@@ -87,7 +87,6 @@ export async function makeTicket(
     });
     return made;
   });
-  if (row === undefined) throw new Error("a ticket was not written");
   return {
     url: `${call.runtime.config.publicUrl}/api/backup-download/${ticket}`,
     expires_at: toIso(row.expires_at),

@@ -1,5 +1,6 @@
 // What went wrong in a job, from whatever threw it.
 import { ArchiveDamaged } from "../shared/archive/sealed-stream.ts";
+import { isLockConflict, isUnreadable, isViolation, sqlStates } from "../shared/database/sql-states.ts";
 import { errorCode } from "../shared/start-error.ts";
 import { Conflict, NotFound, Unavailable } from "../shared/errors.ts";
 import { translate } from "../shared/failures.ts";
@@ -14,28 +15,18 @@ const byFault = {
   unavailable: "store_unavailable",
 } as const satisfies Record<StoreError["fault"], FailureCode>;
 
-/** Unique, foreign key and check violations: https://www.postgresql.org/docs/18/errcodes-appendix.html class 23 */
-const collision = /^23/;
-const lockTimeout = "55P03";
-const deadlock = "40P01";
-const diskFull = "53100";
-/** Raised by PostgreSQL where what COPY reads is not of the form. */
-const notReadable = /^(?:22P0[0-9]|08P01)$/;
-
-/** Raised by hold_sealing_keys: the database does not have the key that a row of the archive names. */
-const keyIsGone = "RK001";
-
 /** @returns why the job failed; `JobFailed` thrown within a stream comes as its cause */
 export function failureFrom(error: unknown): Failure {
   if (error instanceof JobFailed) return failureOf(error.code);
   if (error instanceof ArchiveDamaged) return failureOf("archive_damaged");
   if (error instanceof StoreError) return failureOf(byFault[error.fault]);
   const code = errorCode(error);
-  if (code === lockTimeout || code === deadlock) return failureOf("still_busy");
-  if (code === diskFull) return failureOf("postgres_full");
-  if (collision.test(code)) return failureOf("conflict_with_present");
-  if (code === keyIsGone) return failureOf("keys_unreadable");
-  if (notReadable.test(code)) return failureOf("archive_damaged");
+  if (isLockConflict(code)) return failureOf("still_busy");
+  if (code === sqlStates.diskFull) return failureOf("postgres_full");
+  if (isViolation(code)) return failureOf("conflict_with_present");
+  // The database does not have the key that a row of the archive names.
+  if (code === sqlStates.keyDestroyed) return failureOf("keys_unreadable");
+  if (isUnreadable(code)) return failureOf("archive_damaged");
   const { publicError: told } = translate(error);
   const type = "type" in told ? told.type : "";
   if (type === "keys_unreadable") return failureOf("keys_unreadable");

@@ -102,10 +102,10 @@ export async function tellIfMissing(this: WithRuntime): Promise<void> {
 
 /** An installation that is younger than that has missed nothing yet. */
 async function isMissing(change: PlainChange, hours: number): Promise<boolean> {
-  const [row] = await change.execute<{ missing: boolean }>(
+  const row = await change.one<{ missing: boolean }>(
     `select coalesce((select max(created_at) from backups where type = 'full' and state = 'complete'),
        (select min(created_at) from tenants)) < now() - make_interval(hours => $1) as missing`,
     [hours],
   );
-  return row?.missing === true;
+  return row.missing;
 }

@@ -24,6 +24,7 @@ interface Plan {
 /** One of each tenant, so that none keeps the others from theirs: under way, or made and not told yet. */
 export class Plans {
   readonly #parts: () => BackupParts;
+  /** A Map, as beyond the bound a new plan is refused: none that is being made may be evicted. */
   readonly #plans = new Map<number, Plan>();
   readonly #stopping: AbortSignal;
 

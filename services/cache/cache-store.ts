@@ -59,9 +59,11 @@ export class CacheStore {
   readonly #ttlMs: number;
   readonly #totals = { hits: 0, misses: 0, outdated: 0, evictions: 0 };
   /**
-   * Hits, misses and evictions by tenant. When there are too many tenants, the oldest counters are dropped.
+   * Hits, misses and evictions by tenant. When there are too many tenants, the counters used longest ago are dropped.
    */
-  readonly #counters = new Map<number, { hits: number; misses: number; evictions: number }>();
+  readonly #counters = new LRUCache<number, { hits: number; misses: number; evictions: number }>({
+    max: countersMax,
+  });
 
   constructor({ entriesMax, bytesMax, ttlSeconds, now }: StoreOptions) {
     this.#ttlMs = ttlSeconds * 1000;
@@ -201,12 +203,6 @@ export class CacheStore {
   #countersOf(tenantId: number): { hits: number; misses: number; evictions: number } {
     const known = this.#counters.get(tenantId);
     if (known !== undefined) return known;
-    if (this.#counters.size >= countersMax) {
-      for (const [oldest] of this.#counters) {
-        this.#counters.delete(oldest);
-        break;
-      }
-    }
     const fresh = { hits: 0, misses: 0, evictions: 0 };
     this.#counters.set(tenantId, fresh);
     return fresh;

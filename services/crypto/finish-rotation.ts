@@ -3,7 +3,7 @@ import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { lockMasterKeys } from "./master-keys.ts";
-import { platformTenantId } from "./platform-tenant.ts";
+import { platformTenantId } from "../shared/database/platform-tenant.ts";
 import { retireMasterKeys } from "./retire-keys.ts";
 
 interface Finished {

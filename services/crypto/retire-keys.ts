@@ -24,23 +24,23 @@ export async function needsOf(change: Change, tenantId: number, keyId: number): 
   const rows: Record<string, number> = {};
   const bytes = keyIdBytes(keyId).toString("hex");
   for (const place of sealedPlaces) {
-    const [counted] = await change.execute<{ rows: number }>(
+    const counted = await change.one<{ rows: number }>(
       `select count(*)::integer as rows from ${place.table}
        where ${place.tenant} = $1 and (${usesKeySql(place, `'\\x${bytes}'::bytea`)})`,
       [tenantId],
     );
-    rows[place.table] = counted?.rows ?? 0;
+    rows[place.table] = counted.rows;
   }
-  const [stuck] = await change.execute<{ rows: number }>(
+  const stuck = await change.one<{ rows: number }>(
     `select count(distinct (table_name, row_id))::integer as rows from quarantined_fields
      where tenant_id = $1 and key_id = $2`,
     [tenantId, keyId],
   );
-  const [kept] = await change.execute<{ backups: number }>(
+  const kept = await change.one<{ backups: number }>(
     `select count(*)::integer as backups from data_keys k join archive_keys a on ${mayBeInArchiveSql("k")} where k.id = $1`,
     [keyId],
   );
-  return { rows, backups: kept?.backups ?? 0, quarantined: stuck?.rows ?? 0 };
+  return { rows, backups: kept.backups, quarantined: stuck.rows };
 }
 
 /**

@@ -10,7 +10,7 @@ import { masterFingerprint, unwrapMasterKey, wrapMasterKey } from "../shared/sea
 import type { cryptoContract } from "./crypto.contract.ts";
 import { lockMasterKeys } from "./master-keys.ts";
 import { readNewKey } from "./new-key.rules.ts";
-import { platformTenantId } from "./platform-tenant.ts";
+import { platformTenantId } from "../shared/database/platform-tenant.ts";
 import { renewFieldKeys, rewrapDataKeys } from "./rewrap-keys.ts";
 import { sealedPlaces } from "./sealed-columns.ts";
 
@@ -85,20 +85,17 @@ async function startRotation(call: Call<unknown>, change: Change, key: Buffer): 
 
 /** @returns the version of the key that was in use */
 async function retirePrimary(change: Change): Promise<number> {
-  const [retired] = await change.execute<{ version: number }>(
+  const retired = await change.one<{ version: number }>(
     "update master_keys set state = 'decrypt_only' where state = 'primary' returning version",
   );
-  if (retired === undefined) throw new Error("there is no primary master key");
   return retired.version;
 }
 
 async function countSealedRows(change: Change): Promise<number> {
   let rows = 0;
   for (const { table } of sealedPlaces) {
-    const [counted] = await change.execute<{ rows: number }>(
-      `select count(*)::integer as rows from ${table}`,
-    );
-    rows += counted?.rows ?? 0;
+    const counted = await change.one<{ rows: number }>(`select count(*)::integer as rows from ${table}`);
+    rows += counted.rows;
   }
   return rows;
 }
@@ -112,12 +109,11 @@ interface NewRotation {
 }
 
 async function recordRotation(change: Change, rotation: NewRotation): Promise<number> {
-  const [made] = await change.execute<{ id: number }>(
+  const made = await change.one<{ id: number }>(
     `insert into rotations (master_version, previous_version, rewrapped, rows_total, tenants_total)
      values ($1, $2, $3, $4, $5) returning id`,
     [rotation.version, rotation.previous, rotation.rewrapped, rotation.rows, rotation.tenantIds.length],
   );
-  if (made === undefined) throw new Error("an inserted row was not returned");
   await change.execute(
     `insert into rotation_tenants (rotation_id, tenant_id)
      select $1, tenant from unnest($2::integer[]) tenant`,

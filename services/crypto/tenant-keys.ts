@@ -119,10 +119,9 @@ async function makeMissing(
 }
 
 async function makeKey(call: KeysCall, change: Change, tenantId: number, purpose: KeyPurpose): Promise<void> {
-  const [drawn] = await change.execute<{ id: number; version: number; wrapped: Buffer }>(
+  const drawn = await change.one<{ id: number; version: number; wrapped: Buffer }>(
     `select nextval('data_keys_id_seq')::integer as id, version, wrapped from master_keys where state = 'primary'`,
   );
-  if (drawn === undefined) throw new Error("there is no primary master key");
   const { id, version, wrapped } = drawn;
   const key = randomBytes(keyBytes);
   const master = unwrapMasterKey(call.runtime.secrets.boot, version, wrapped);

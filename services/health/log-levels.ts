@@ -1,6 +1,7 @@
 // Reads and changes the log levels of all processes while they run. A change lasts until the process ends; at
 // start LOG_LEVEL applies.
 import type { Call } from "../shared/bus/bus.ts";
+import { platformTenantId } from "../shared/database/platform-tenant.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Invalid, NotFound } from "../shared/errors.ts";
 import type { LogLevel } from "../shared/log-levels.ts";
@@ -54,12 +55,9 @@ async function audit(
   level: LogLevel,
 ): Promise<void> {
   await db.change(platform, caller, async (change) => {
-    const [row] = await change.execute<{ id: number }>(
-      "select id from tenants where subdomain = 'platform' and deleted_at is null",
-    );
-    if (row === undefined) throw new Error("there is no platform tenant");
+    const tenantId = await platformTenantId(change);
     const changes = { level, module: module ?? "all", node: node ?? "all" };
-    change.audit({ tenantId: row.id, action: "log.set_level", changes });
+    change.audit({ tenantId, action: "log.set_level", changes });
   });
 }
 

@@ -2,6 +2,7 @@
 // longer needed.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
+import { inBatches } from "../shared/in-batches.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { finishEnded } from "./end-link.ts";
 import { lookAgain } from "./subscribe.ts";
@@ -18,10 +19,10 @@ export async function followUsers(this: { runtime: Runtime }, payload: unknown):
     );
 }
 
-async function finishAll({ database }: Runtime): Promise<void> {
-  for (let round = 0; round < roundsMax; round++) {
-    if (!(await database.change(platform, Caller.system("messenger"), finishEnded))) return;
-  }
+function finishAll({ database }: Runtime): Promise<void> {
+  return inBatches({ rowsMax: 1, batchesMax: roundsMax }, async () =>
+    Number(await database.change(platform, Caller.system("messenger"), finishEnded)),
+  );
 }
 
 /** Telegram repeats an update for a day at most. */

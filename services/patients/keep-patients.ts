@@ -50,12 +50,11 @@ export async function createPatient(call: Create): Promise<Patient> {
   };
   const insert = call.db.change({ tenantId }, call.caller, async (change) => {
     const values = Object.entries({ ...fields, ...sealed });
-    const [made] = await change.execute<PatientRow>(
+    const made = await change.one<PatientRow>(
       `insert into patients as p (${values.map(([column]) => column).join(", ")})
        values (${values.map((_, at) => `$${at + 1}`).join(", ")}) returning ${patientColumns}`,
       values.map(([, value]) => value),
     );
-    if (made === undefined) throw new Error("an inserted row was not returned");
     const target = { type: "patient", id: made.id };
     const filled = Object.entries(texts).flatMap(([field, text]) => (text === null ? [] : [field]));
     const changes = { department_id: departmentId, fields: ["record_number", ...filled] };

@@ -38,12 +38,11 @@ export async function createRecord(call: Create): Promise<PatientRecord> {
   const { id } = drawn;
   const sealed = (await sealingKeys(call, tenantId)).seal("patient_records", "body", id, body);
   const row = await call.db.change({ tenantId }, call.caller, async (change) => {
-    const [made] = await change.execute<RecordRow>(
+    const made = await change.one<RecordRow>(
       `insert into patient_records (id, tenant_id, patient_id, author_id, kind, body) values ($1, $2, $3, $4, $5, $6)
        returning ${recordColumns}`,
       [id, tenantId, patientId, userId, kind, sealed],
     );
-    if (made === undefined) throw new Error("an inserted row was not returned");
     const changes = { patient_id: patientId };
     change.audit({ tenantId, action: "record.create", target: { type: "record", id }, changes });
     change.publishEvent({

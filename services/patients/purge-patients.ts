@@ -2,6 +2,7 @@
 // transaction grows with the number of them.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
+import { inBatches } from "../shared/in-batches.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
 const batch = 500;
@@ -9,8 +10,8 @@ const batchesMax = 200;
 
 export async function purgeDeletedPatients(this: { runtime: Runtime }): Promise<void> {
   const { config, database } = this.runtime;
-  for (let done = 0; done < batchesMax; done++) {
-    const purged = await database.change(platform, Caller.system("patients"), async (change) => {
+  await inBatches({ rowsMax: batch, batchesMax }, () =>
+    database.change(platform, Caller.system("patients"), async (change) => {
       const rows = await change.execute<{ tenant_id: number; id: number }>(
         `delete from patients where (tenant_id, id) in (select tenant_id, id from patients
            where deleted_at < now() - make_interval(days => $1) order by deleted_at limit ${batch} for update skip locked)
@@ -21,7 +22,6 @@ export async function purgeDeletedPatients(this: { runtime: Runtime }): Promise<
         change.audit({ tenantId, action: "patient.purge", target: { type: "patient", id } });
       }
       return rows.length;
-    });
-    if (purged < batch) return;
-  }
+    }),
+  );
 }

@@ -4,6 +4,7 @@
 // What nobody has signed anybody may have written, and it acts on nothing: it goes after a week.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
+import { inBatches } from "../shared/in-batches.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
 const keptDays = 90;
@@ -20,7 +21,7 @@ export async function sweepNotifications(this: { runtime: Runtime }): Promise<vo
 }
 
 async function sweep({ database }: Runtime, which: string): Promise<void> {
-  for (let done = 0; done < batchesMax; done++) {
+  await inBatches({ rowsMax: batch, batchesMax }, async () => {
     const gone = await database.write<{ one: number }>(platform, Caller.system("payments"), {
       text: `delete from payment_notifications where (provider, notification_id) in (
           select provider, notification_id from payment_notifications n where ${which}
@@ -28,6 +29,6 @@ async function sweep({ database }: Runtime, which: string): Promise<void> {
         returning 1 as one`,
       values: [],
     });
-    if (gone.length < batch) return;
-  }
+    return gone.length;
+  });
 }

@@ -1,9 +1,10 @@
 // What a person decides: that a fix may be applied by itself, or that its fault is not to be looked for any more.
 import type { Call } from "../shared/bus/bus.ts";
+import { platformTenantId } from "../shared/database/platform-tenant.ts";
 import type { PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, NotFound } from "../shared/errors.ts";
-import { type Fix, fixColumns, type FixRow, platformTenant, toFix } from "./fix-row.ts";
+import { type Fix, fixColumns, type FixRow, toFix } from "./fix-row.ts";
 import { enqueueDue } from "./heal.ts";
 
 type Chosen = Pick<Fix, "code" | "remedy" | "status">;
@@ -33,7 +34,7 @@ export async function confirmFix(call: Call<{ fix_id: number }>): Promise<Fix> {
       );
       await reopen(change, id);
       await enqueueDue(change, code);
-      const tenantId = await platformTenant(change);
+      const tenantId = await platformTenantId(change);
       const target = { type: "fix", id };
       change.audit({ tenantId, action: "fix.confirm", target, changes: { code, from: status } });
     }
@@ -70,7 +71,7 @@ export async function removeFix(call: Call<{ fix_id: number }>): Promise<void> {
        select id, fix_id, tenant_id, 'dismissed' from dismissed`,
       [id],
     );
-    const tenantId = await platformTenant(change);
+    const tenantId = await platformTenantId(change);
     const target = { type: "fix", id };
     change.audit({ tenantId, action: "fix.delete", target, changes: { code, from: status } });
   });

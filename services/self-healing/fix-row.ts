@@ -1,6 +1,5 @@
 // A fix as stored, and on the wire; and the hash by which an edited one is known.
 import { createHash } from "node:crypto";
-import type { PlainChange } from "../shared/database/change.ts";
 import { Caller } from "../shared/caller.ts";
 import type { KnownFault } from "../../mixins/healing/known-fault.ts";
 import type { ValueOf } from "../shared/params/types.ts";
@@ -37,13 +36,4 @@ export function hashOf({ title, problem, remedy, risk }: Texts): Buffer {
   return createHash("sha256")
     .update(JSON.stringify([title, problem, remedy, risk]))
     .digest();
-}
-
-/** Where fixes are recorded and told of: they are the platform's. */
-export async function platformTenant(change: PlainChange): Promise<number> {
-  const [row] = await change.execute<{ id: number }>(
-    "select id from tenants where subdomain = 'platform' and deleted_at is null",
-  );
-  if (row === undefined) throw new Error("there is no platform tenant");
-  return row.id;
 }

@@ -1,8 +1,9 @@
 // What a look leaves behind: incidents that are new or still there, those that ended by themselves, and the guard against
 // a mass event.
 import type { PlainChange } from "../shared/database/change.ts";
+import { platformTenantId } from "../shared/database/platform-tenant.ts";
 import { platform } from "../shared/database/scope.ts";
-import { platformTenant, system } from "./fix-row.ts";
+import { system } from "./fix-row.ts";
 import { enqueueDue } from "./heal.ts";
 import type { Asking } from "./asking.ts";
 import { aheadSecondsMax, cooldownSeconds, isMassEvent } from "./incident.rules.ts";
@@ -168,7 +169,7 @@ async function tell(
   code: string,
   opened: readonly { id: number; tenantId: number | null }[],
 ) {
-  const tenantId = await platformTenant(change);
+  const tenantId = await platformTenantId(change);
   for (const { id, tenantId: whose } of opened.slice(0, toldMax))
     change.publishEvent({
       tenantId,

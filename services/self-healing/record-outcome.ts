@@ -1,7 +1,7 @@
 // What came of a try: the incident's state and history, the fix's counters and guards, the audit entry and the event.
 import type { Done } from "../shared/audit-changes.ts";
+import { platformTenantId } from "../shared/database/platform-tenant.ts";
 import type { PlainChange } from "../shared/database/change.ts";
-import { platformTenant } from "./fix-row.ts";
 import { failsTooOften, triesMax, waitSeconds } from "./incident.rules.ts";
 import { tellOperators } from "./notify-operators.ts";
 
@@ -89,7 +89,7 @@ async function dismiss(change: PlainChange, held: Held, facts: Outcome["facts"])
 async function tell(change: PlainChange, held: Held, healed: boolean, facts: Outcome["facts"]) {
   const { code, target, tries } = held;
   const named = { fix_id: held.fix_id, incident_id: held.id, code, target };
-  const platformId = await platformTenant(change);
+  const platformId = await platformTenantId(change);
   change.audit({
     tenantId: held.tenant_id ?? platformId,
     action: "fix.apply",
@@ -124,7 +124,7 @@ export async function suspend(
   );
   if (suspended.length === 0) return;
   await tellOperators(change, fixId, `suspended_${reason}`);
-  const tenantId = await platformTenant(change);
+  const tenantId = await platformTenantId(change);
   const target = { type: "fix", id: fixId };
   change.audit({ tenantId, action: "fix.suspend", target, outcome: "error", changes: { code, reason } });
 }

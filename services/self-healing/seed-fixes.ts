@@ -1,10 +1,11 @@
 // Loading the built-in catalogue: what is missing is proposed, what nobody edited is brought up to date.
 import type { Call } from "../shared/bus/bus.ts";
+import { platformTenantId } from "../shared/database/platform-tenant.ts";
 import type { PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { catalogue, type FaultCode } from "../../mixins/healing/catalogue.ts";
 import type { KnownFault } from "../../mixins/healing/known-fault.ts";
-import { hashOf, platformTenant, type Texts } from "./fix-row.ts";
+import { hashOf, type Texts } from "./fix-row.ts";
 
 type Known = KnownFault & { code: FaultCode };
 type Seeded = Record<"created" | "updated" | "skipped" | "total", number>;
@@ -21,7 +22,7 @@ export async function seedFixes(call: Call<{ overwrite?: boolean | null }>): Pro
     const present = new Map(rows.map((row) => [row.code, row]));
     const seeded: Seeded = { created: 0, updated: 0, skipped: 0, total: catalogue.length };
     for (const known of catalogue) seeded[await seed(change, known, present.get(known.code), overwrite)] += 1;
-    const tenantId = await platformTenant(change);
+    const tenantId = await platformTenantId(change);
     if (seeded.created + seeded.updated > 0)
       change.audit({ tenantId, action: "fix.seed", changes: { ...seeded, overwrite } });
     return seeded;

@@ -1,6 +1,7 @@
 // What is old goes: incidents 90 days after their end, deleted fixes that no incident names any more, looks for faults that
 // this version does not know.
 import { platform } from "../shared/database/scope.ts";
+import { inBatches } from "../shared/in-batches.ts";
 import { catalogue } from "../../mixins/healing/catalogue.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { system } from "./fix-row.ts";
@@ -18,11 +19,10 @@ const sweeps = [
 export async function sweepIncidents(this: { runtime: Runtime }): Promise<void> {
   const { database } = this.runtime;
   for (const sweep of sweeps)
-    for (let done = 0; done < batchesMax; done++) {
+    await inBatches({ rowsMax: batch, batchesMax }, async () => {
       const text = `${sweep} returning 1 as one`;
-      const gone = await database.write<{ one: number }>(platform, system, { text, values: [] });
-      if (gone.length < batch) break;
-    }
+      return (await database.write(platform, system, { text, values: [] })).length;
+    });
   await database.write(platform, system, {
     text: "delete from fault_looks where code <> all($1::text[]) returning code",
     values: [catalogue.map(({ code }) => code)],

@@ -1,17 +1,11 @@
 // What an action may throw over the bus: errors of ours as they are, lost dependencies as 503, anything else as one
 // constant 500. Raw errors of libraries and of the database stay on their node, where the log has them.
 import { Errors } from "moleculer";
+import { isContended, isLostServer, sqlStates } from "./database/sql-states.ts";
 import { errorCode } from "./start-error.ts";
 import { exposedFacts, ServiceError, tenantRestoring, Unavailable } from "./errors.ts";
 
-const lostDatabase =
-  /^(?:08...|25P03|57P0[1-4]|53[0-9A-Z]{3}|ECONN\w+|ENOENT|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND)$/;
-const statementTimeout = "57014";
-/** Raised by hold_sealing_keys: this process slept with a key in its hand that has been destroyed meanwhile. */
-const destroyedKey = "RK001";
-/** Raised by refuse_frozen. */
-const frozenTenant = "RF001";
-const contended = new Set(["40001", "40P01", "55P03"]);
+const lostHost = /^(?:ECONN\w+|ENOENT|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND)$/;
 const lostConnection =
   /^(?:Connection terminated|timeout exceeded when trying to connect|Client has encountered)/;
 const busFailures = new Set([
@@ -27,8 +21,14 @@ const busFailures = new Set([
 ]);
 
 /** Whether PostgreSQL is away, restarts, or has no room for another connection: the same may go well in a while. */
-export const isLostDatabase = (error: unknown): boolean =>
-  lostDatabase.test(errorCode(error)) || (error instanceof Error && lostConnection.test(error.message));
+export function isLostDatabase(error: unknown): boolean {
+  const code = errorCode(error);
+  return (
+    isLostServer(code) ||
+    lostHost.test(code) ||
+    (error instanceof Error && lostConnection.test(error.message))
+  );
+}
 
 /** @returns what may be told to the caller, and whether the original deserves a line in the log */
 export function translate(error: unknown): { publicError: Error; shouldLog: boolean } {
@@ -46,10 +46,10 @@ export function translate(error: unknown): { publicError: Error; shouldLog: bool
     const sentence = "What is sealed here cannot be opened";
     return { publicError: new Unavailable("sealed_field_unreadable", sentence), shouldLog: true };
   }
-  if (code === destroyedKey)
+  if (code === sqlStates.keyDestroyed)
     return { publicError: new Unavailable("busy", "The keys have just changed", 1), shouldLog: true };
-  if (code === frozenTenant) return { publicError: tenantRestoring(), shouldLog: false };
-  if (code === statementTimeout || contended.has(code))
+  if (code === sqlStates.tenantFrozen) return { publicError: tenantRestoring(), shouldLog: false };
+  if (code === sqlStates.queryCanceled || isContended(code))
     return { publicError: new Unavailable("busy", "Took too long"), shouldLog: true };
   return { publicError: new Errors.MoleculerError("Internal error", 500, "internal_error"), shouldLog: true };
 }

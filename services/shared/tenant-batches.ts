@@ -2,6 +2,7 @@
 // loop goes together; what comes while a statement is under way is collected and goes together when it is back. So nothing
 // waits for a clock, and under load the price of a transaction is shared.
 import { setImmediate as immediate } from "node:timers/promises";
+import { sqlStates } from "./database/sql-states.ts";
 import { errorCode } from "./start-error.ts";
 import { currentTrail, detached, followOneOf, type Trail } from "./tracing.ts";
 import { translate } from "./failures.ts";
@@ -106,9 +107,7 @@ export class TenantBatches<Item, Result, Key = number> {
   }
 }
 
-const statementTimeout = "57014";
-
 function isHopeless(error: unknown): boolean {
   const { publicError: told } = translate(error);
-  return ("type" in told && told.type === "unavailable") || errorCode(error) === statementTimeout;
+  return ("type" in told && told.type === "unavailable") || errorCode(error) === sqlStates.queryCanceled;
 }

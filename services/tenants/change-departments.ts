@@ -40,11 +40,11 @@ async function assertMayHead(
 }
 
 async function assertBelowMaximum(change: Change, tenantId: number): Promise<void> {
-  const [counted] = await change.execute<{ departments: number }>(
+  const counted = await change.one<{ departments: number }>(
     "select count(*)::integer as departments from departments where tenant_id = $1",
     [tenantId],
   );
-  if ((counted?.departments ?? 0) >= departmentsMax)
+  if (counted.departments >= departmentsMax)
     throw new Conflict("too_many_departments", `A tenant has at most ${departmentsMax} departments`);
 }
 

@@ -1,6 +1,7 @@
 // Purges deleted tenants after the retention.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
+import { inBatches } from "../shared/in-batches.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
 const purgesMax = 50;
@@ -11,8 +12,8 @@ const purgesMax = 50;
  */
 export async function purgeTenants(this: { runtime: Runtime }): Promise<void> {
   const { config, database } = this.runtime;
-  for (let done = 0; done < purgesMax; done++) {
-    const purged = await database.change(platform, Caller.system("tenants"), async (change) => {
+  await inBatches({ rowsMax: 1, batchesMax: purgesMax }, () =>
+    database.change(platform, Caller.system("tenants"), async (change) => {
       const [gone] = await change.execute<{ id: number }>(
         `delete from tenants where id = (select id from tenants where deleted_at < now() - make_interval(days => $1)
            order by deleted_at limit 1 for update skip locked) returning id`,
@@ -21,8 +22,7 @@ export async function purgeTenants(this: { runtime: Runtime }): Promise<void> {
       if (gone !== undefined) {
         change.audit({ tenantId: gone.id, action: "tenant.purge", target: { type: "tenant", id: gone.id } });
       }
-      return gone;
-    });
-    if (purged === undefined) return;
-  }
+      return gone === undefined ? 0 : 1;
+    }),
+  );
 }

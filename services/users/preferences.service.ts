@@ -62,16 +62,16 @@ async function writePreferences(
       "insert into preferences (tenant_id, user_id, theme) values ($1, $2, $3) on conflict do nothing",
       [tenantId, userId, unset.theme],
     );
-    const [before] = await change.execute<Stored>(
+    const before = await change.one<Stored>(
       "select theme, settings, updated_at from preferences where tenant_id = $1 and user_id = $2 for update",
       [tenantId, userId],
     );
-    const merged = mergeSettings(before?.settings ?? {}, settings ?? {});
+    const merged = mergeSettings(before.settings, settings ?? {});
     if (merged === undefined) throw Invalid.body("settings", `the settings exceed ${settingsBytesMax} bytes`);
-    const [after] = await change.execute<Stored>(
+    const after = await change.one<Stored>(
       `update preferences set theme = $1, settings = $2, updated_at = now() where tenant_id = $3 and user_id = $4
        returning theme, settings, updated_at`,
-      [theme ?? before?.theme ?? unset.theme, JSON.stringify(merged), tenantId, userId],
+      [theme ?? before.theme, JSON.stringify(merged), tenantId, userId],
     );
     const changed = [
       ...(theme === undefined ? [] : ["theme"]),
@@ -85,7 +85,7 @@ async function writePreferences(
     });
     return after;
   });
-  return row === undefined ? unset : { ...row, updated_at: toIso(row.updated_at) };
+  return { ...row, updated_at: toIso(row.updated_at) };
 }
 
 const preferences: ServiceSchema = {

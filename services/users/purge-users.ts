@@ -4,6 +4,7 @@
 import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
+import { inBatches } from "../shared/in-batches.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
 const batch = 500;
@@ -32,8 +33,8 @@ async function purge(
   which: string,
   also: (change: Change, tenantId: number, id: number) => void = () => undefined,
 ): Promise<void> {
-  for (let done = 0; done < batchesMax; done++) {
-    const purged = await database.change(platform, Caller.system("users"), async (change) => {
+  await inBatches({ rowsMax: batch, batchesMax }, () =>
+    database.change(platform, Caller.system("users"), async (change) => {
       const rows = await change.execute<{ tenant_id: number; id: number }>(
         `delete from users where id in (${which}) returning tenant_id, id`,
         [config.retentionDays],
@@ -43,7 +44,6 @@ async function purge(
         also(change, tenantId, id);
       }
       return rows.length;
-    });
-    if (purged < batch) return;
-  }
+    }),
+  );
 }

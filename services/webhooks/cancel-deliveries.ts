@@ -1,6 +1,7 @@
 // What is on its way to a webhook that was switched off or deleted ends there, in batches: it may be a long backlog.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
+import { inBatches } from "../shared/in-batches.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
 const batch = 2_000;
@@ -10,7 +11,7 @@ const batchesMax = 1_000;
 export async function cancelDeliveries(this: { runtime: Runtime }, payload: unknown): Promise<void> {
   // Written by change-webhook.ts.
   const { tenant_id: tenantId, target_id: targetId } = payload as { tenant_id: number; target_id: number };
-  for (let done = 0; done < batchesMax; done++) {
+  await inBatches({ rowsMax: batch, batchesMax }, async () => {
     const canceled = await this.runtime.database.write(platform, Caller.system("webhooks"), {
       name: "webhooks.cancel",
       text: `update deliveries set state = 'canceled', finished_at = clock_timestamp()
@@ -21,6 +22,6 @@ export async function cancelDeliveries(this: { runtime: Runtime }, payload: unkn
         returning id`,
       values: [tenantId, targetId],
     });
-    if (canceled.length < batch) return;
-  }
+    return canceled.length;
+  });
 }

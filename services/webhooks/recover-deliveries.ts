@@ -3,7 +3,9 @@
 import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
+import { inBatches } from "../shared/in-batches.ts";
 import { lockFanOut } from "../../mixins/deliveries/fan-out.ts";
+import { wakeTarget } from "../../mixins/deliveries/wake-target.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
 const batch = 1_000;
@@ -18,16 +20,15 @@ interface Asked {
 export async function recoverMissed(this: { runtime: Runtime }, payload: unknown): Promise<void> {
   // Written by resend.ts.
   const asked = payload as Asked;
+  const { database } = this.runtime;
   for (const step of [requeue, makeMissing]) {
-    for (let done = 0; done < batchesMax; done++) {
-      const { database } = this.runtime;
-      const changed = await database.change(platform, Caller.system("webhooks"), async (change) => {
+    await inBatches({ rowsMax: batch, batchesMax }, () =>
+      database.change(platform, Caller.system("webhooks"), async (change) => {
         const rows = await step(change, asked);
-        if (rows > 0) await wake(change, asked, 0);
+        if (rows > 0) await wakeTarget(change, { tenantId: asked.tenant_id, targetId: asked.target_id });
         return rows;
-      });
-      if (changed < batch) break;
-    }
+      }),
+    );
   }
 }
 
@@ -66,18 +67,6 @@ async function makeMissing(
      ) e where t.tenant_id = $2 and t.id = $3 and t.is_active returning id`,
     [since, tenantId, id],
   );
-  if (made.length > 0) await wake(change, { tenant_id: tenantId, target_id: id, since }, made.length);
+  if (made.length > 0) await wakeTarget(change, { tenantId, targetId: id }, made.length);
   return made.length;
-}
-
-async function wake(
-  change: Change,
-  { tenant_id: tenantId, target_id: id }: Asked,
-  numbered: number,
-): Promise<void> {
-  await change.execute(
-    `update delivery_targets set last_seq = last_seq + $1, wakes = wakes + 1,
-       next_due_at = least(next_due_at, clock_timestamp()) where tenant_id = $2 and id = $3`,
-    [numbered, tenantId, id],
-  );
 }

@@ -6,6 +6,7 @@ import { limitDaily } from "../shared/limits/daily-limit.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { RateLimit } from "../shared/rate-limits.ts";
+import { wakeTarget } from "../../mixins/deliveries/wake-target.ts";
 import type { deliveriesContract, WireDelivery } from "./deliveries.contract.ts";
 import { deliveryColumns, type DeliveryRow, lastAttempt, toDelivery } from "./list-deliveries.ts";
 import { deliveryIdOf } from "./message-id.ts";
@@ -28,11 +29,7 @@ export async function resendDelivery(call: Resend): Promise<WireDelivery> {
       [tenantId, id, deliveryId],
     );
     if (again === undefined) throw new NotFound("Delivery");
-    await change.execute(
-      `update delivery_targets set wakes = wakes + 1, next_due_at = least(next_due_at, clock_timestamp())
-       where tenant_id = $1 and id = $2`,
-      [tenantId, id],
-    );
+    await wakeTarget(change, { tenantId, targetId: id });
     const target = { type: "webhook", id };
     change.audit({ tenantId, action: "webhook.resend", target, changes: { delivery_id: message } });
     const [read] = await change.execute<RawRow>(

@@ -4,6 +4,7 @@ import { Caller } from "../shared/caller.ts";
 import { databaseMs } from "../shared/database/clock.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
+import { inBatches } from "../shared/in-batches.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
 const caller = Caller.system("webhooks");
@@ -16,12 +17,12 @@ const targetRoundsMax = 100;
 export async function sweepDeliveries(this: { runtime: Runtime }): Promise<void> {
   const { database, config } = this.runtime;
   const firstKept = firstIdOf((await databaseMs(database)) - logDays * 86_400_000);
-  await inBatches(database, "webhooks.sweep_log", oldLog, [firstKept]);
-  await inBatches(database, "webhooks.sweep_attempts", oldAttempts, [firstKept]);
-  await inBatches(database, "webhooks.sweep_events", oldEvents, []);
-  for (let done = 0; done < targetRoundsMax; done++) {
-    if ((await dropTargets(database, config.retentionDays)) < targetsMax) return;
-  }
+  await sweep(database, "webhooks.sweep_log", oldLog, [firstKept]);
+  await sweep(database, "webhooks.sweep_attempts", oldAttempts, [firstKept]);
+  await sweep(database, "webhooks.sweep_events", oldEvents, []);
+  await inBatches({ rowsMax: targetsMax, batchesMax: targetRoundsMax }, () =>
+    dropTargets(database, config.retentionDays),
+  );
 }
 
 /** @returns how many there were */
@@ -34,7 +35,7 @@ async function dropTargets(database: Database, retentionDays: number): Promise<n
     values: [retentionDays],
   });
   for (const { id } of targets) {
-    await inBatches(database, "webhooks.sweep_target", deliveriesOf, [id]);
+    await sweep(database, "webhooks.sweep_target", deliveriesOf, [id]);
     const text = "delete from delivery_targets where id = $1";
     await database.write(platform, caller, { name: "webhooks.drop_target", text, values: [id] });
   }
@@ -58,16 +59,11 @@ const deliveriesOf = withAttempts(`select d.id from deliveries d
   join delivery_targets t on t.tenant_id = d.tenant_id and t.id = d.target_id
   where t.id = $1 limit ${batch} for update of d skip locked`);
 
-async function inBatches(
-  database: Database,
-  name: string,
-  text: string,
-  values: readonly unknown[],
-): Promise<void> {
-  for (let done = 0; done < batchesMax; done++) {
-    const gone = await database.write(platform, caller, { name, text, values });
-    if (gone.length < batch) return;
-  }
+function sweep(database: Database, name: string, text: string, values: readonly unknown[]): Promise<void> {
+  return inBatches(
+    { rowsMax: batch, batchesMax },
+    async () => (await database.write(platform, caller, { name, text, values })).length,
+  );
 }
 
 /** The least id that a delivery made at this moment may have: see time_ordered_id() in the migration. */

@@ -1,6 +1,7 @@
 // The end of documents in the database. What an address has not taken yet waits for a year, not for ever: the files have it.
 import { Caller } from "../../shared/caller.ts";
 import { platform } from "../../shared/database/scope.ts";
+import { inBatches } from "../../shared/in-batches.ts";
 import type { Runtime } from "../../../host/process/runtime.ts";
 
 const keptDays = 30;
@@ -16,12 +17,10 @@ const sweep = `delete from audit_checkpoints where number in (select number from
     order by number limit ${batch}) returning number`;
 
 export async function sweepCheckpoints(this: { runtime: Runtime }): Promise<void> {
-  for (let done = 0; done < batchesMax; done++) {
-    const gone = await this.runtime.database.write(platform, Caller.system("audit"), {
-      name: "audit.sweep_checkpoints",
-      text: sweep,
-      values: [],
-    });
-    if (gone.length < batch) return;
-  }
+  const { database } = this.runtime;
+  const statement = { name: "audit.sweep_checkpoints", text: sweep, values: [] };
+  await inBatches(
+    { rowsMax: batch, batchesMax },
+    async () => (await database.write(platform, Caller.system("audit"), statement)).length,
+  );
 }

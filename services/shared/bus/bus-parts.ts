@@ -89,7 +89,7 @@ interface Incomplete {
 }
 
 export class Gathering {
-  /** In the order of their first parts. */
+  /** In the order of their first parts. A Map, as entries grow while they lie here and their bytes are what is bounded. */
   readonly #incomplete = new Map<string, Incomplete>();
   #bytes = 0;
 

@@ -56,6 +56,7 @@ export class BusSeal {
   readonly #salt = randomBytes(saltBytes);
   readonly #key: KeyObject;
   readonly #dropped: Pick<Dropped, "foreign" | "stale" | "repeated">;
+  /** A Map, as the sender whose own clock is furthest back is forgotten, and its moment then bounds all unknown ones. */
   readonly #senders = new Map<string, Sender>();
   /** Nothing counts of a sender that is met now, unless it is younger than all that came of those forgotten. */
   readonly #unknown = { afterMoment: 0 };

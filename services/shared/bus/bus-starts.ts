@@ -5,6 +5,7 @@
 // Another node's start is believed when it has spoken to this one: by an INFO that names this node's own start. So what
 // was recorded before this node started persuades it of nothing. Anything else of an unknown start is answered by the
 // question who is there (DISCOVER), and dropped.
+import { LRUCache } from "lru-cache";
 import type { Middleware, ServiceBroker } from "moleculer";
 import type { Dropped } from "./bus-seal.ts";
 
@@ -54,7 +55,7 @@ export function busStarts(dropped: Pick<Dropped, "other_start">): Middleware {
 class Starts {
   readonly #broker: ServiceBroker;
   /** Who has asked for an introduction and gets it next: the start by the node's name. */
-  readonly #askers = new Map<string, unknown>();
+  readonly #askers = new LRUCache<string, { start: unknown }>({ max: askersMax });
 
   constructor(broker: ServiceBroker) {
     this.#broker = broker;
@@ -121,13 +122,11 @@ class Starts {
   }
 
   #remember(node: string, start: unknown): void {
-    const [oldest] = this.#askers.keys();
-    if (oldest !== undefined && this.#askers.size >= askersMax) this.#askers.delete(oldest);
-    this.#askers.set(node, start);
+    this.#askers.set(node, { start });
   }
 
   #asker(node: string): unknown {
-    const start = this.#askers.get(node);
+    const start = this.#askers.get(node)?.start;
     this.#askers.delete(node);
     return start;
   }

@@ -12,6 +12,7 @@ import type { DatabaseParts } from "./database.ts";
 import { assertSessionLives } from "./live-session.ts";
 import { withOrigin } from "../job-origin.ts";
 import { currentTrail, inSpan } from "../tracing.ts";
+import { statementName } from "./statement-watch.ts";
 import { platformRole, type Scope, sessionOf, type Statement } from "./scope.ts";
 
 export interface AuditFacts {
@@ -38,6 +39,8 @@ export interface Change {
   entities: EntityManager;
   /** One SQL statement inside this transaction; `$1`, `$2` … are its parameters. */
   execute<Row>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
+  /** The first row of a statement that always answers one. @throws Error that names the statement when it answers none */
+  one<Row>(sql: string, values?: readonly unknown[]): Promise<Row>;
   audit(facts: AuditFacts): void;
   publishEvent(facts: PublishedEvent): void;
   /** Enqueues a durable job that exists only if this transaction commits. */
@@ -63,6 +66,11 @@ export function recording(execute: Execute): Recording {
   const told: PublishedEvent[] = [];
   return {
     execute,
+    one: async <Row>(sql: string, values?: readonly unknown[]) => {
+      const [row] = await execute<Row>(sql, values);
+      if (row === undefined) throw new Error(`the statement "${statementName(sql)}" answered no row`);
+      return row;
+    },
     audit: (facts) => void audited.push(facts),
     publishEvent: (facts) => void told.push(facts),
     enqueue: async (task, payload, options) => {

@@ -1,10 +1,9 @@
 // One connection outside the pool, for the work around the start; failing to get it is one sentence for the operator.
 import pg from "pg";
-import { propertyOf, StartError } from "../start-error.ts";
+import { errorCode, propertyOf, StartError } from "../start-error.ts";
+import { isUnknownLogin } from "./sql-states.ts";
 
 const connectMsMax = 10_000;
-// https://www.postgresql.org/docs/18/errcodes-appendix.html: no such login or a wrong password, no such database
-const unknownToServer = new Set(["28000", "28P01", "3D000"]);
 
 /** The server answers, and knows neither this login nor, perhaps, this database: `npm run migrate` may be still to come. */
 export class UnpreparedDatabase extends StartError {}
@@ -25,8 +24,7 @@ export async function openClient(
     await client.connect();
     return client;
   } catch (error) {
-    const unprepared =
-      setting === "DATABASE_APP_URL" && unknownToServer.has(String(propertyOf(error, "code")));
+    const unprepared = setting === "DATABASE_APP_URL" && isUnknownLogin(errorCode(error));
     const sentence = `The database cannot be reached with ${setting}: ${reasonOf(error)}`;
     if (unprepared)
       throw new UnpreparedDatabase(`${sentence}; if this database is new, run \`npm run migrate\` first.`);

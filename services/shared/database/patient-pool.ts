@@ -1,12 +1,10 @@
 // The pool as graphile-worker is given it. It says that a job has ended without waiting for the answer, and tries again only
 // after errors of a few codes; any other that a restart of PostgreSQL brings at that moment would be a rejection that nobody
-// handles, and end the process. So what means "not just now" has the code of it. Saying it twice does no harm.
+// handles, and end the process. So what means "not just now" has the code that graphile-worker waits for, cannot_connect_now. Saying it twice does no harm.
 import type pg from "pg";
 import { errorCode } from "../start-error.ts";
 import { isLostDatabase } from "../failures.ts";
-
-/** https://www.postgresql.org/docs/18/errcodes-appendix.html cannot_connect_now, which graphile-worker waits for. */
-const notNow = "57P03";
+import { sqlStates } from "./sql-states.ts";
 
 type OnConnect = Parameters<pg.Pool["connect"]>[0];
 
@@ -39,7 +37,9 @@ async function waiting<T>(asked: Promise<T>): Promise<T> {
   try {
     return await asked;
   } catch (error) {
-    if (!isLostDatabase(error) || errorCode(error) === notNow) throw error;
-    throw Object.assign(new Error("the database is away", { cause: error }), { code: notNow });
+    if (!isLostDatabase(error) || errorCode(error) === sqlStates.cannotConnectNow) throw error;
+    throw Object.assign(new Error("the database is away", { cause: error }), {
+      code: sqlStates.cannotConnectNow,
+    });
   }
 }

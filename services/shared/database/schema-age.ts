@@ -5,13 +5,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
 import { migrations } from "../../../migrations/all.ts";
-import { propertyOf, StartError } from "../start-error.ts";
+import { errorCode, StartError } from "../start-error.ts";
 import { version as ownVersion } from "../version.ts";
 import { openClient, UnpreparedDatabase } from "./open-client.ts";
+import { sqlStates } from "./sql-states.ts";
 import { compareVersions, laterOf } from "./versions.ts";
 
-/** https://www.postgresql.org/docs/18/errcodes-appendix.html insufficient_privilege */
-const mayNotRead = "42501";
 const lookEveryMs = 1_000;
 
 /** "newer": somebody migrated it further than this program can, and this program works beside it all the same. */
@@ -57,7 +56,7 @@ async function migrated(client: pg.Client): Promise<Set<string>> {
     return new Set(rows.map(({ name }) => name));
   } catch (error) {
     // Whoever migrates also lets the application's login read this.
-    if (propertyOf(error, "code") === mayNotRead) return new Set();
+    if (errorCode(error) === sqlStates.insufficientPrivilege) return new Set();
     throw error;
   }
 }

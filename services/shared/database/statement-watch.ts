@@ -1,6 +1,7 @@
 // Each statement's time: a span in the trace that it is part of, and a line in the log where it took too long. Both name the
 // statement and have no value of it: its own name, or what it does to which table. The text is fixed (values are parameters),
 // so is what is read from it.
+import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
 import { currentTrail, type OpenSpan } from "../tracing.ts";
 
@@ -80,17 +81,13 @@ function sqlState(error: unknown): string {
   return typeof code === "string" && /^[A-Z0-9_]{2,40}$/.test(code) ? code : "error";
 }
 
-const names = new Map<string, string>();
+const names = new LRUCache<string, string>({ max: namesMax, memoMethod: readName });
 
 /** @returns `users.list` where it has a name of its own, else `update webhooks` */
 export function statementName(text: string, name?: string): string {
   // Names that are numbered say nothing to a reader (preparedName in scope.ts).
   if (name !== undefined && !name.startsWith("composed_")) return name;
-  const known = names.get(text);
-  if (known !== undefined) return known;
-  const found = readName(text);
-  if (names.size < namesMax) names.set(text, found);
-  return found;
+  return names.memo(text);
 }
 
 function readName(text: string): string {

@@ -68,7 +68,7 @@ async function isRepeated(
 async function isFirst(change: Change, caller: Caller, facts: AuditFacts, key: Buffer): Promise<boolean> {
   const { ip, userAgent, requestId } = caller.facts;
   const { tenantId, userId, action, target, outcome, changes } = facts;
-  const [row] = await change.execute<{ times: number }>(
+  const row = await change.one<{ times: number }>(
     `insert into audit_repeats as r (tenant_id, key, user_id, action, target_type, target_id, outcome, changes, ip,
        user_agent, request_id, seconds, ends_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::integer, clock_timestamp() + make_interval(secs => $12))
@@ -91,7 +91,7 @@ async function isFirst(change: Change, caller: Caller, facts: AuditFacts, key: B
       firstSeconds,
     ],
   );
-  return row?.times === 0;
+  return row.times === 0;
 }
 
 const targetIdOf = (target: AuditFacts["target"]) => (target === undefined ? null : String(target.id));

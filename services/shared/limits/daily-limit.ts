@@ -37,7 +37,7 @@ export async function takeDaily(
   weight = 1,
 ): Promise<boolean> {
   const bound = dailyLimits[kind];
-  const [row] = await change.execute<{ taken: string; day: string }>(
+  const row = await change.one<{ taken: string; day: string }>(
     `insert into daily_counts as d (tenant_id, kind, day, taken, bound)
      values ($1, $2, (clock_timestamp() at time zone 'utc')::date, 1, $3)
      on conflict (tenant_id, kind, day) do update set bound = excluded.bound,
@@ -47,7 +47,7 @@ export async function takeDaily(
      returning taken, day::text as day`,
     [tenantId, kind, bound, weight],
   );
-  const taken = Number(row?.taken ?? 0);
+  const taken = Number(row.taken);
   if (taken <= bound) return true;
   metrics?.leftOut(kind, weight);
   if (taken - weight === bound) {
@@ -59,7 +59,7 @@ export async function takeDaily(
       tenantId,
       action: "limit.reach",
       outcome: "error",
-      changes: { limit: kind, bound, day: row?.day },
+      changes: { limit: kind, bound, day: row.day },
     });
   }
   return false;

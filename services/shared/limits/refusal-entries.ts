@@ -46,7 +46,7 @@ export async function takeRefusalEntry(
 
 /** @returns the how manieth of today it is */
 async function takeOfMember(change: Change, userId: number): Promise<number> {
-  const [row] = await change.execute<{ points: number }>(
+  const row = await change.one<{ points: number }>(
     `insert into rate_limits as r (key, points, expire)
      select $1 || ':' || $2::text || ':' || day::date, 1, extract(epoch from (day + interval '1 day') at time zone 'utc') * 1000
      from date_trunc('day', clock_timestamp() at time zone 'utc') day
@@ -55,7 +55,7 @@ async function takeOfMember(change: Change, userId: number): Promise<number> {
     // Two beyond the bound stands for all that follow.
     [memberLimit, userId, memberRefusalsMax + 2],
   );
-  return row?.points ?? 0;
+  return row.points;
 }
 
 async function leaveOut(
@@ -65,7 +65,7 @@ async function leaveOut(
 ): Promise<void> {
   const { tenantId, userId, weight, isFirst } = what;
   const bound = memberRefusalsMax;
-  const [row] = await change.execute<{ day: string }>(
+  const row = await change.one<{ day: string }>(
     `insert into daily_counts as d (tenant_id, kind, day, taken, bound, reached_at, last_at)
      values ($1, $2, (clock_timestamp() at time zone 'utc')::date, $3::bigint + $4, $3, clock_timestamp(), clock_timestamp())
      on conflict (tenant_id, kind, day) do update set taken = d.taken + $4, last_at = clock_timestamp()
@@ -83,6 +83,6 @@ async function leaveOut(
     action: "limit.reach",
     outcome: "error",
     target: { type: "user", id: userId },
-    changes: { limit: memberLimit, bound, day: row?.day },
+    changes: { limit: memberLimit, bound, day: row.day },
   });
 }

@@ -1,5 +1,6 @@
 // The tenants' keys in this process's memory: for a minute at most, then they are gone and asked for again. One question
 // per tenant at a time; a key id that is not known is asked for at once, but one that nobody has, not again and again.
+import { LRUCache } from "lru-cache";
 import { keyIdOf } from "./ciphertext.ts";
 import { type KeyOnWire, TenantKeys, type UseCount } from "./tenant-keys.ts";
 
@@ -24,23 +25,21 @@ const defaults: KeyCacheOptions = {
 const countersMax = 100_000;
 const missingMax = 1_000;
 
-interface Held {
-  keys: TenantKeys;
-  until: number;
-}
-
 export class KeyCache {
   readonly #options: KeyCacheOptions;
-  /** In the order of loading, which is that of expiry. */
-  readonly #held = new Map<number, Held>();
+  readonly #held: LRUCache<number, TenantKeys>;
   readonly #loading = new Map<number, Promise<TenantKeys>>();
-  readonly #uses = new Map<number, UseCount>();
-  /** "tenant|key" → until when it is not asked for again. */
-  readonly #missing = new Map<string, number>();
-  #sweeper: NodeJS.Timeout | undefined;
+  /** Of the keys used last. */
+  readonly #uses = new LRUCache<number, UseCount>({ max: countersMax, memoMethod: () => ({ seals: 0 }) });
+  /** "tenant|key" of keys that are not asked for again for a while. */
+  readonly #missing: LRUCache<string, true>;
 
   constructor(options: Partial<KeyCacheOptions> = {}) {
     this.#options = { ...defaults, ...options };
+    const { tenantsMax, heldMsMax, missingMs } = this.#options;
+    // By timers: keys leave the memory in time also where nobody asks for them.
+    this.#held = new LRUCache({ max: tenantsMax, ttl: heldMsMax, ttlResolution: 0, ttlAutopurge: true });
+    this.#missing = new LRUCache({ max: missingMax, ttl: missingMs });
   }
 
   /** How many tenants' keys are in memory. */
@@ -50,9 +49,7 @@ export class KeyCache {
 
   /** Keys to seal, index and open with. */
   async of(tenantId: number, load: LoadKeys): Promise<TenantKeys> {
-    const held = this.#held.get(tenantId);
-    const keys =
-      held !== undefined && held.until > performance.now() ? held.keys : await this.#load(tenantId, load);
+    const keys = this.#held.get(tenantId) ?? (await this.#load(tenantId, load));
     return keys.seals < this.#options.sealsMax ? keys : this.#load(tenantId, load, keys.fieldKeyId);
   }
 
@@ -71,72 +68,32 @@ export class KeyCache {
 
   /** Forgets all keys at once. */
   clear(): void {
-    clearTimeout(this.#sweeper);
-    this.#sweeper = undefined;
     this.#held.clear();
   }
 
   #load(tenantId: number, load: LoadKeys, wornKeyId?: number): Promise<TenantKeys> {
     const loading = this.#loading.get(tenantId);
     if (loading !== undefined) return loading;
-    const until = performance.now() + this.#options.heldMsMax;
+    const start = performance.now();
     const asked = load(tenantId, wornKeyId)
-      .then((keys) => this.#keep(tenantId, keys, until))
+      .then((keys) => this.#keep(tenantId, keys, start))
       .finally(() => this.#loading.delete(tenantId));
     this.#loading.set(tenantId, asked);
     return asked;
   }
 
-  #keep(tenantId: number, wired: readonly KeyOnWire[], until: number): TenantKeys {
-    const keys = new TenantKeys(tenantId, wired, (keyId) => this.#usesOf(keyId));
-    this.#held.delete(tenantId);
-    dropOldest(this.#held, this.#options.tenantsMax);
-    this.#held.set(tenantId, { keys, until });
-    this.#sweepLater(until);
+  /** @param start of their time: before they were asked for */
+  #keep(tenantId: number, wired: readonly KeyOnWire[], start: number): TenantKeys {
+    const keys = new TenantKeys(tenantId, wired, (keyId) => this.#uses.memo(keyId));
+    this.#held.set(tenantId, keys, { start });
     return keys;
   }
 
-  #usesOf(keyId: number): UseCount {
-    const known = this.#uses.get(keyId);
-    if (known !== undefined) return known;
-    dropOldest(this.#uses, countersMax);
-    const uses = { seals: 0 };
-    this.#uses.set(keyId, uses);
-    return uses;
-  }
-
-  #sweepLater(at: number): void {
-    if (this.#sweeper !== undefined) return;
-    this.#sweeper = setTimeout(
-      () => {
-        this.#sweeper = undefined;
-        const now = performance.now();
-        for (const [tenantId, { until }] of this.#held) {
-          if (until > now) return this.#sweepLater(until);
-          this.#held.delete(tenantId);
-        }
-      },
-      Math.max(1, at - performance.now()),
-    ).unref();
-  }
-
   #isMissing(tenantId: number, sealed: Buffer): boolean {
-    return (this.#missing.get(`${tenantId}|${keyIdOf(sealed)}`) ?? 0) > performance.now();
+    return this.#missing.has(`${tenantId}|${keyIdOf(sealed)}`);
   }
 
   #markMissing(tenantId: number, sealed: Buffer): void {
-    const name = `${tenantId}|${keyIdOf(sealed)}`;
-    // Marked again it is the youngest, and none of the others must go for it.
-    this.#missing.delete(name);
-    dropOldest(this.#missing, missingMax);
-    this.#missing.set(name, performance.now() + this.#options.missingMs);
-  }
-}
-
-function dropOldest<K>(map: Map<K, unknown>, sizeMax: number): void {
-  if (map.size < sizeMax) return;
-  for (const [oldest] of map) {
-    map.delete(oldest);
-    return;
+    this.#missing.set(`${tenantId}|${keyIdOf(sealed)}`, true);
   }
 }

@@ -39,9 +39,9 @@ export const keyFaults: readonly PlantedFault[] = [
     says: "an operator's end of a key looks at the first table alone",
     file: "services/crypto/retire-keys.ts",
     text: `for (const place of sealedPlaces) {
-    const [counted]`,
+    const counted`,
     replacement: `for (const place of sealedPlaces.slice(0, 1)) {
-    const [counted]`,
+    const counted`,
     tests: { "test/interleaved/forced-orders.test.ts": "alone names" },
   },
   {

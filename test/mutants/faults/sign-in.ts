@@ -89,8 +89,8 @@ export const signInFaults: readonly PlantedFault[] = [
   {
     says: "a token that was verified once is good for ever",
     file: "services/auth/verified-tokens.ts",
-    text: "if (Date.now() < verified.endsMs) return verified.sessionId;",
-    replacement: "return verified.sessionId;",
+    text: "this.#sessionIds.set(token, sessionId, { ttl });",
+    replacement: "this.#sessionIds.set(token, sessionId);",
     tests: {
       "test/auth/access-token.test.ts": "is refused from its expiry on, also when it was good before",
     },
