@@ -3,6 +3,8 @@
 import type { BrokerOptions, ServiceBroker } from "moleculer";
 import { busLink } from "./host/nats/bus-link.ts";
 import { NodeWatch } from "./services/shared/bus/bus-silence.ts";
+import { bareAnswers } from "./services/shared/bus/bare-answers.ts";
+import { busBundles } from "./services/shared/bus/bus-bundles.ts";
 import { busParts } from "./services/shared/bus/bus-parts.ts";
 import { BusSeal } from "./services/shared/bus/bus-seal.ts";
 import { busStarts } from "./services/shared/bus/bus-starts.ts";
@@ -94,7 +96,7 @@ function brokerOptions(
     transit: { maxQueueSize: 5_000 },
     errorHandler: null,
     skipProcessEventRegistration: true,
-    // A message is cut, and each part is sealed; of these two the first is nearer to the wire.
+    // A message is cut or bundled with others, and what comes of it is sealed; of these three the first is nearest to the wire.
     middlewares: [
       recordsMiddleware(runtime, onFailure, isVisitor),
       sealedBus(
@@ -103,6 +105,8 @@ function brokerOptions(
         runtime.busTraffic,
         (sentence) => runtime.log.warn(sentence),
       ),
+      bareAnswers(),
+      busBundles(),
       busParts(),
       ...(nats === undefined ? [] : [watch.middleware()]),
       busStarts(runtime.droppedMessages),

@@ -8,12 +8,13 @@ import { Caller } from "../shared/caller.ts";
 import { tenantRestoring, Unauthorized, Unavailable } from "../shared/errors.ts";
 import { assertOwnTenant } from "../shared/own-tenant.ts";
 import { parseQuery } from "../shared/params/query.ts";
-import { type Holder, principalOf } from "../shared/session-check.ts";
+import { principalOf } from "../shared/session-check.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
 import { assertDeclaredFits, expectBody, readBody } from "./read-body.ts";
 import { refuseEncodedBody } from "./request-form.ts";
 import type { RequestRates } from "./request-rates.ts";
+import { tokenQuestionsOf } from "./token-questions.ts";
 
 const bearer = /^Bearer +([\w.~+/=-]+) *$/i;
 const gateway = "api-gateway";
@@ -104,8 +105,7 @@ async function identify(
   const anonymous = new Caller({ ...base, principal: { kind: "anonymous" } });
   if (token === undefined) return anonymous;
   const readAt = Date.now();
-  const ask = () =>
-    ctx.call<Holder, { token: string }>("auth.authenticate", { token }, { meta: { caller: anonymous } });
+  const ask = () => tokenQuestionsOf(ctx.broker).ask(ctx, token, anonymous);
   const holder = await rates.whileAsking(token, request.clientIp, ask, isUnauthorized);
   if (holder.frozen && endpoint.contract.duringRestore !== true) throw tenantRestoring();
   return new Caller({ ...base, principal: principalOf(holder, readAt) });

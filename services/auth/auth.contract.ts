@@ -64,6 +64,16 @@ export const authContract = {
     body: { token: text({ max: 16_384 }) },
     result: holder,
   },
+  "auth.authenticate_all": {
+    summary:
+      "The same of several tokens, in their order; who is nobody has no holder, and unsure is what another process may know.",
+    audits: "auth.authenticate",
+    // Of requests that came together: see services/api-gateway/token-questions.ts.
+    access: onlyServices("api-gateway"),
+    repeatable: true,
+    body: { tokens: listOf(text({ max: 16_384 }), { max: 32 }) },
+    result: listOf(object({ holder: nullable(holder), unsure: flag() })),
+  },
   "auth.live_sessions": {
     summary: "Whose these sessions are, read from the present state; those that have ended are left out.",
     audits: "auth.authenticate",

@@ -13,6 +13,7 @@ import { jobs } from "../../mixins/jobs/jobs.ts";
 import { type Call, implement, runtimeOf } from "../shared/bus/bus.ts";
 import { listen } from "../shared/bus/listen.ts";
 import { jobFaults } from "../../mixins/healing/job-faults.ts";
+import type { Runtime } from "../../host/process/runtime.ts";
 import type { Change } from "../shared/database/change.ts";
 import { AskAnother, sessionEnded, TooManyRequests, Unauthorized } from "../shared/errors.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
@@ -40,18 +41,33 @@ const partsOf = perRuntime(({ config, secrets, database: db }) => ({
   perAddress: new RateLimit(db, "login", config.loginPerMinute, 60),
 }));
 
-async function authenticate(call: Call<{ token: string }>) {
-  const { tokens, sessions } = partsOf(call.runtime);
-  const { token } = call.params;
+async function authenticate(call: Call<{ token: string }>): Promise<Holder> {
+  const { holder, unsure } = await holderOf(call.runtime, call.params.token);
+  if (unsure) throw new AskAnother();
+  if (holder === null) throw sessionEnded();
+  return holder;
+}
+
+/** The reader combines the reads of their sessions in one statement. */
+function authenticateAll(call: Call<{ tokens: string[] }>) {
+  return Promise.all(call.params.tokens.map((token) => holderOf(call.runtime, token)));
+}
+
+async function holderOf(
+  runtime: Runtime,
+  token: string,
+): Promise<{ holder: Holder | null; unsure: boolean }> {
+  const { tokens, sessions } = partsOf(runtime);
   const sessionId = tokens.sessionOf(token);
-  // During a change of JWT_SECRET another process may have the key. A token that may be valid elsewhere must
-  // not get a 401.
-  const foreignKey = sessionId === undefined ? tokens.unknownKeyOf(token) : undefined;
-  if (foreignKey !== undefined && call.runtime.comparison.isTokenKeyElsewhere(foreignKey))
-    throw new AskAnother();
-  const session = sessionId === undefined ? undefined : await sessions.read(sessionId);
-  if (session === undefined) throw sessionEnded();
-  return toHolder(session);
+  if (sessionId === undefined) {
+    // During a change of JWT_SECRET another process may have the key. A token that may be valid elsewhere must
+    // not get a 401.
+    const foreignKey = tokens.unknownKeyOf(token);
+    const unsure = foreignKey !== undefined && runtime.comparison.isTokenKeyElsewhere(foreignKey);
+    return { holder: null, unsure };
+  }
+  const session = await sessions.read(sessionId);
+  return { holder: session === undefined ? null : toHolder(session), unsure: false };
 }
 
 async function liveSessions(call: Call<{ session_ids: string[] }>): Promise<Holder[]> {
@@ -98,6 +114,7 @@ const auth: ServiceSchema = {
     },
     "auth.logout": logout,
     "auth.authenticate": authenticate,
+    "auth.authenticate_all": authenticateAll,
     "auth.live_sessions": liveSessions,
     "auth.recognise": (call) => recognise(call, partsOf(call.runtime)),
     "auth.check_password": checkPassword,

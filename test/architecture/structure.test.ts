@@ -254,6 +254,7 @@ describe("actions", () => {
     const inner = [
       "accounts.recipient",
       "auth.authenticate",
+      "auth.authenticate_all",
       "auth.check_password",
       "auth.live_sessions",
       "auth.recognise",

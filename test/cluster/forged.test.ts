@@ -299,6 +299,7 @@ function attackedActions(): [string, object][] {
       { tenant_id: 1, email: "x@y.example", password: "p", full_name: "x", role: "superadmin" },
     ],
     ["auth.authenticate", { token }],
+    ["auth.authenticate_all", { tokens: [token, token] }],
     ["auth.clear_lockout", { tenant_id: 2, user_id: 2 }],
     ["auth.recognise", { subdomain: "demo", email: "admin@demo.example" }],
     ["auth.remember_origin", { tenant_id: 2, user_id: 2 }],

@@ -85,6 +85,17 @@ describeWithNats("what was overheard and is sent again", () => {
     expect((await call("GET", `/api/patients/${patient.id}/records`)).total).toBe(1);
   });
 
+  it("records that were asked for at once, and travelled together, stay as many as they are", async () => {
+    const patient = await call("POST", "/api/patients", { record_number: "R-3", full_name: "Some Body" });
+    const path = `/api/patients/${patient.id}/records`;
+    const numbers = Array.from({ length: 12 }, (_, number) => number);
+    const requests = await stranger.during("REQ", () =>
+      Promise.all(numbers.map((number) => call("POST", path, { kind: "note", body: `Note ${number}.` }))),
+    );
+    await repeatRequests(requests);
+    expect((await call("GET", path)).total).toBe(numbers.length);
+  });
+
   it("an unblock does not undo a later block, and a role that was taken away does not come back", async () => {
     const email = "repeated@people.example";
     const person = { email, password: demoPassword, full_name: "Rita Repeated", role: "nurse" };

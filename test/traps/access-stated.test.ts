@@ -74,6 +74,7 @@ describe("by the program's text", () => {
       "accounts.recipient: mail",
       "accounts.renew_hash: auth",
       "auth.authenticate: api-gateway",
+      "auth.authenticate_all: api-gateway",
       "auth.check_password: accounts, users",
       "auth.clear_lockout: accounts, users",
       "auth.live_sessions: bus",

@@ -317,6 +317,33 @@ describe("a right caller", () => {
   });
 });
 
+describe("an answer", () => {
+  let bare: ServiceBroker;
+  beforeAll(async () => {
+    bare = node("bare", [{ ...rogue, name: "plain" }], ["records", "bare-answers"]);
+    await bare.start();
+    await Promise.all([bare.waitForServices("rogue", 5_000), front.waitForServices("plain", 5_000)]);
+  });
+  afterAll(() => bare.stop());
+
+  /** What the caller's context has for meta when the answer is there. */
+  async function metaAfter(broker: ServiceBroker, action: string): Promise<object> {
+    const run = broker.call(action, {}, { meta: { caller: callerOf(nurse) } });
+    await run;
+    // Moleculer hangs the context on the promise, and does not declare it.
+    return (run as unknown as { ctx: { meta: object } }).ctx.meta;
+  }
+
+  it("changes nothing of its caller's meta, whatever the callee sends", async () => {
+    expect(await metaAfter(front, "rogue.rewrite")).toHaveProperty("user");
+    expect(await metaAfter(bare, "rogue.rewrite")).toEqual({ caller: expect.any(Caller) });
+  });
+
+  it("takes no meta along: not the caller, and not what the callee has put there", async () => {
+    expect(await metaAfter(front, "plain.rewrite")).toEqual({ caller: expect.any(Caller) });
+  });
+});
+
 describe("a caller whose session was read a while ago", () => {
   const living = {
     session_id: nurse.sessionId,

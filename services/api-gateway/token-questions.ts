@@ -1,0 +1,99 @@
+// Who holds the tokens of requests is asked on the bus, and a question costs as much as the action that follows. So what
+// comes in one turn of the event loop is asked by one call. Each token is checked as if it were alone: its bytes, its session
+// read from the database after the request came. A lone request asks alone, and so does a process that holds `auth` itself,
+// and one whose neighbours are of a version that answers one token at a time.
+import type { Context, ServiceBroker } from "moleculer";
+import type { Caller } from "../shared/caller.ts";
+import { sessionEnded } from "../shared/errors.ts";
+import type { Holder } from "../shared/session-check.ts";
+import { currentTrail, detached, followOneOf, type Trail } from "../shared/tracing.ts";
+
+/** Of one call: headers of 16 kB are no more than the bus takes in one message. */
+const tokensMax = 32;
+
+interface Answer {
+  holder: Holder | null;
+  /** Another process may have the key that it was signed with. */
+  unsure: boolean;
+}
+
+interface Question {
+  ctx: Context;
+  token: string;
+  caller: Caller;
+  trail: Trail | undefined;
+  resolve(holder: Holder | Promise<Holder>): void;
+  reject(error: unknown): void;
+}
+
+// What Moleculer does not declare.
+interface Endpoints {
+  hasAvailable(): boolean;
+  hasLocal(): boolean;
+}
+
+class TokenQuestions {
+  #waiting: Question[] = [];
+
+  /** @throws Unauthorized when nobody holds it, and what the bus says when `auth` is not there */
+  ask(ctx: Context, token: string, caller: Caller): Promise<Holder> {
+    if (!isAskedTogether(ctx.broker)) return askAlone(ctx, token, caller);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ ctx, token, caller, trail: currentTrail(), resolve, reject });
+      if (this.#waiting.length === 1) detached(() => setImmediate(() => this.#askWaiting()));
+    });
+  }
+
+  #askWaiting(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (let from = 0; from < waiting.length; from += tokensMax)
+      void askAll(waiting.slice(from, from + tokensMax));
+  }
+}
+
+const made = new WeakMap<ServiceBroker, TokenQuestions>();
+
+export function tokenQuestionsOf(broker: ServiceBroker): TokenQuestions {
+  const questions = made.get(broker) ?? new TokenQuestions();
+  made.set(broker, questions);
+  return questions;
+}
+
+function isAskedTogether({ registry }: ServiceBroker): boolean {
+  // Moleculer declares what it answers without its methods.
+  const endpoints = registry.getActionEndpoints("auth.authenticate_all") as Endpoints | undefined;
+  return endpoints?.hasAvailable() === true && !endpoints.hasLocal();
+}
+
+function askAlone(ctx: Context, token: string, caller: Caller): Promise<Holder> {
+  return ctx.call<Holder, { token: string }>("auth.authenticate", { token }, { meta: { caller } });
+}
+
+async function askAll(questions: readonly Question[]): Promise<void> {
+  const [first] = questions;
+  if (first === undefined) return;
+  const { ctx, caller } = first;
+  if (questions.length === 1) return first.resolve(follow(first, () => askAlone(ctx, first.token, caller)));
+  const tokens = questions.map(({ token }) => token);
+  const meta = { caller };
+  const ask = () => ctx.call<Answer[], { tokens: string[] }>("auth.authenticate_all", { tokens }, { meta });
+  try {
+    const answers = await followOneOf(
+      questions.map(({ trail }) => trail),
+      ask,
+    );
+    questions.forEach((question, at) => settle(question, answers[at]));
+  } catch (error) {
+    for (const question of questions) question.reject(error);
+  }
+}
+
+function settle(question: Question, answer: Answer | undefined): void {
+  if (answer?.unsure === true)
+    question.resolve(follow(question, () => askAlone(question.ctx, question.token, question.caller)));
+  else if (answer?.holder == null) question.reject(sessionEnded());
+  else question.resolve(answer.holder);
+}
+
+const follow = ({ trail }: Question, ask: () => Promise<Holder>) => followOneOf([trail], ask);
