@@ -90,7 +90,7 @@ export const backupFaults: readonly PlantedFault[] = [
   {
     says: "a restore does not move the sequences of ids",
     file: "services/backups/restore-tenant.ts",
-    text: "await bulk.query(sequenceText, [job]);",
+    text: "await bulk.query(sequenceText, highest);",
     replacement: "",
     tests: { "test/backups/restore.test.ts": "ids go on behind those of the archive" },
   },
