@@ -18,12 +18,19 @@ export async function sweepStaged(bulk: Bulk, underWay: readonly string[]): Prom
   return rows;
 }
 
-/** How many rows of a tenant's archive are laid out, by table. */
-export async function countStaged(bulk: Bulk, job: string): Promise<Record<string, number>> {
+export interface StagedRows {
+  rows: number;
+  /** Of their ids; null where there are none. */
+  highest: number | null;
+}
+
+/** What of a tenant's archive is laid out, by table: each is gone through once. */
+export async function countStaged(bulk: Bulk, job: string): Promise<Record<string, StagedRows>> {
   const counts = restoredTables.map(
     (table) =>
-      `(select count(*)::integer from staging.${quoted(table)} where staged_for = $1::uuid) as ${quoted(table)}`,
+      `select '${table}' as name, count(*)::integer as rows, max(${table === "preferences" ? "user_id" : "id"}) as highest
+       from staging.${quoted(table)} where staged_for = $1::uuid`,
   );
-  const [counted] = await bulk.query<Record<string, number>>(`select ${counts.join(", ")}`, [job]);
-  return counted ?? {};
+  const counted = await bulk.query<StagedRows & { name: string }>(counts.join("\nunion all\n"), [job]);
+  return Object.fromEntries(counted.map(({ name, rows, highest }) => [name, { rows, highest }]));
 }

@@ -16,7 +16,6 @@ import {
   staged,
   tenantDiffers,
   userDiffers,
-  type RestoredTable,
 } from "./restore-conditions.ts";
 
 export interface RestoreStatement {
@@ -183,11 +182,14 @@ export const restoreStatements: readonly RestoreStatement[] = [
   },
 ];
 
-/** New rows must not be given the ids of rows that came back: after a disaster the sequences may be behind the archive. */
-export const sequenceText = ["users", "departments", "patients", "patient_records"]
+export const numberedTables = ["users", "departments", "patients", "patient_records"] as const;
+/**
+ * New rows must not be given the ids of rows that came back: after a disaster the sequences may be behind the archive.
+ * $1 and the following are the highest ids in the archive, in the order of the tables.
+ */
+export const sequenceText = numberedTables
   .map(
-    (table) => `select setval('${table}_id_seq', highest) from (
-      select max(id) as highest from ${staged(table as RestoredTable)}) archived
-      where highest > (select last_value from ${table}_id_seq)`,
+    (table, nth) => `select setval('${table}_id_seq', $${nth + 1}::bigint)
+      where $${nth + 1}::bigint > (select last_value from ${table}_id_seq)`,
   )
   .join("\nunion all\n");

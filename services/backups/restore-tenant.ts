@@ -9,7 +9,7 @@ import { type PlainChange, recording } from "../shared/database/change.ts";
 import type { OpenArchive } from "./archive/open-manifest.ts";
 import { listBackup } from "./backup-row.ts";
 import { newBackupId } from "./begin-backup.ts";
-import { clearStaged, countStaged } from "./clear-staged.ts";
+import { clearStaged, countStaged, type StagedRows } from "./clear-staged.ts";
 import { Freeze } from "./freeze.ts";
 import type { LeasedJob } from "./leased-job.ts";
 import { JobFailed } from "./job-failed.ts";
@@ -18,7 +18,7 @@ import { type BackupParts, makeBackup } from "./make-backup.ts";
 import type { LaidOut } from "./moving/moving.ts";
 import { openArchive } from "./open-archive.ts";
 import { planning } from "./read-plan.ts";
-import { restoreStatements, sequenceText } from "./restore-statements.ts";
+import { numberedTables, restoreStatements, sequenceText } from "./restore-statements.ts";
 import { assertStillWanted } from "./still-wanted.ts";
 
 type EndWell = (
@@ -123,10 +123,11 @@ async function swap(
     if (tenant.length === 0) throw new JobFailed("tenant_gone");
     // Alone: who was writing has ended by now, and nobody begins.
     await bulk.query(`select pg_advisory_xact_lock(${swapLock}, $1)`, [tenantId]);
-    await assertLaidOut(bulk, job, laidOut);
+    const now = await assertLaidOut(bulk, job, laidOut);
     await bulk.query(planning);
     const changed = await exchange(bulk, held, [job, tenantId], unusableHash);
-    await bulk.query(sequenceText, [job]);
+    const highest = numberedTables.map((table) => now[table]?.highest ?? null);
+    await bulk.query(sequenceText, highest);
     await held.say({ step: "ending", percent: shares.swapping });
     await bulk.asPlatform();
     const change = recording(<Row>(text: string, values: readonly unknown[] = []) =>
@@ -150,10 +151,11 @@ async function swap(
 }
 
 /** The schema staging is unlogged: a crash of PostgreSQL empties it, and an empty archive would take all rows away. */
-async function assertLaidOut(bulk: Bulk, job: string, laidOut: LaidOut): Promise<void> {
+async function assertLaidOut(bulk: Bulk, job: string, laidOut: LaidOut): Promise<Record<string, StagedRows>> {
   const now = await countStaged(bulk, job);
   for (const [table, rows] of Object.entries(laidOut))
-    if (now[table] !== rows) throw new JobFailed("laid_out_lost");
+    if (now[table]?.rows !== rows) throw new JobFailed("laid_out_lost");
+  return now;
 }
 
 async function exchange(

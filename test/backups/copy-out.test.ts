@@ -73,6 +73,34 @@ describe("who reads", () => {
     expect(read).toBe(frameBytes + 100_000 * rowBytes(1000));
     expect(waitingMax).toBeLessThanOrEqual(4 * copyChunkBytes);
   });
+  it("rests, and so does the server, until it goes on", async () => {
+    const copy = bulk.copyOut("(select repeat('h', 1000)::text from generate_series(1, 50000))");
+    let read = 0;
+    for await (const chunk of copy as AsyncIterable<Buffer>) {
+      read += chunk.length;
+      copy.hold();
+      const waiting = copy.readableLength;
+      // As another connection's statements are answered meanwhile, what the server sends could be read as well.
+      const elsewhere = await Bulk.open(database.url, never);
+      await elsewhere.query("select 4 as four");
+      await elsewhere.close();
+      expect(copy.readableLength).toBe(waiting);
+      copy.release();
+    }
+    expect(read).toBe(frameBytes + 50_000 * rowBytes(1000));
+    copy.hold();
+    expect(await bulk.query("select 5 as five")).toEqual([{ five: 5 }]);
+  });
+  it("no further, while it rests, leaves a connection that goes on", async () => {
+    const copy = bulk.copyOut("(select repeat('z', 1000)::text from generate_series(1, 50000))");
+    for await (const chunk of copy as AsyncIterable<Buffer>) {
+      expect(chunk.length).toBe(copyChunkBytes);
+      copy.hold();
+      break;
+    }
+    copy.release();
+    expect(await bulk.query("select 6 as six")).toEqual([{ six: 6 }]);
+  });
   it("no further leaves a connection that goes on", async () => {
     const copy = bulk.copyOut("(select repeat('z', 1000)::text from generate_series(1, 50000))");
     for await (const chunk of copy as AsyncIterable<Buffer>) {

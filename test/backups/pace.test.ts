@@ -51,6 +51,27 @@ describe("a thread that moves archives", () => {
   });
 });
 
+describe("while others are served", () => {
+  it("little is worked on at a time, and what brings more rests too", async () => {
+    const told: string[] = [];
+    let nowMs = 0;
+    const wait = async () => {
+      told.push("waits");
+    };
+    const pace = new Pace({ now: () => nowMs, wait });
+    const reading = { hold: () => void told.push("holds"), release: () => void told.push("goes on") };
+    const whole = pace.pieceBytes;
+    nowMs += 5;
+    await pace.rest(reading);
+    expect(told).toEqual([]);
+    pace.giveWay(true);
+    expect(pace.pieceBytes * 8).toBeLessThanOrEqual(whole);
+    nowMs += 5;
+    await pace.rest(reading);
+    expect(told).toEqual(["holds", "waits", "goes on"]);
+  });
+});
+
 describe("whether others are served", () => {
   /** What is said of a process that is looked at so often and asked for so many calls between two looks. */
   const lookingAt = (callsEach: readonly number[], everyMs = 250) => {

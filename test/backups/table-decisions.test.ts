@@ -32,6 +32,7 @@ import { unpack } from "./scene.ts";
 import type { ArchiveKeyring } from "../../services/backups/ask-archive-keys.ts";
 import { makeBackup } from "../../services/backups/make-backup.ts";
 import { movingHere } from "../../services/backups/moving/here.ts";
+import { Pace } from "../../services/backups/moving/pace.ts";
 import { FolderStore } from "../../mixins/store/folder-store.ts";
 import type { Store } from "../../mixins/store/store.ts";
 import { openScene, type Scene } from "../tenancy/scene.ts";
@@ -113,10 +114,23 @@ describe("an archive", () => {
   const backupId = `bk_${"0".repeat(32)}`;
   const wanted = { backupId, type: "full", tenantId: null, reason: "manual", createdBy: null } as const;
   const folder = () => new FolderStore(join(scene.database.folder, "archives"));
-  const make = (store: Store) => {
-    const moving = movingHere(store, scene.appUrl);
+  const make = (store: Store, pace?: Pace) => {
+    const moving = movingHere(store, scene.appUrl, pace);
     return makeBackup({ store, keyring, moving }, held, wanted);
   };
+  it("is the same with rests after every little piece, while others are served", async () => {
+    const rests: number[] = [];
+    let nowMs = 0;
+    // By this clock each piece is work enough to rest for.
+    const pace = new Pace({ now: () => (nowMs += 1), wait: async (ms) => rests.push(ms) });
+    pace.giveWay(true);
+    const { contents } = await make(folder(), pace);
+    const bytes = contents.tables.reduce((sum, table) => sum + table.bytes, 0);
+    // Written and read back.
+    expect(rests.length).toBeGreaterThanOrEqual((2 * bytes) / pace.pieceBytes);
+    expect((await make(folder())).contents.tables).toEqual(contents.tables);
+  });
+
   /** Everything as the folder does it, but for what is read. */
   const giving = (store: Store, alter: (bytes: Buffer) => Buffer) =>
     ({

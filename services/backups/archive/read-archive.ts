@@ -13,6 +13,9 @@ const windowLogMax = 23;
 /** Heads, padding and the manifest, beside the tables' own bytes: a file of a part has 512 and up to 511. */
 const overheadBytes = 4 * 1024 * 1024;
 
+/** Of a table, summed and handed on at a time: PostgreSQL takes in some forty rows then, and whoever waits for it waits for no more. */
+const sliceBytes = 64 * 1024;
+
 /** What takes the tables' bytes, table after table. */
 export interface TableSink {
   begin(table: ArchivedTable): Promise<void>;
@@ -115,7 +118,7 @@ class TableReader {
     if (table !== this.#tables[this.#at]?.name) await this.#next();
     const expected = this.#tables[this.#at];
     if (expected === undefined || table !== expected.name || Number(nth) !== ++this.#nth) throw wrong();
-    for (const bytes of parts) {
+    for (const bytes of slicesOf(parts)) {
       this.#bytes += bytes.length;
       if (this.#bytes > expected.bytes) throw wrong();
       this.#hash.update(bytes);
@@ -146,6 +149,11 @@ class TableReader {
     const isWhole = this.#at === this.#tables.length - 1;
     if (!isWhole || this.#own?.toString() !== `${JSON.stringify(contents, null, 1)}\n`) throw wrong();
   }
+}
+
+function* slicesOf(parts: readonly Buffer[]): Iterable<Buffer> {
+  for (const part of parts)
+    for (let from = 0; from < part.length; from += sliceBytes) yield part.subarray(from, from + sliceBytes);
 }
 
 const wrong = () => new ArchiveDamaged("The archive is not the one of its manifest.");

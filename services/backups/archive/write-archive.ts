@@ -6,7 +6,7 @@ import { pipeline } from "node:stream/promises";
 import { constants, createZstdCompress } from "node:zlib";
 import { sealing } from "../../shared/archive/sealed-stream.ts";
 import { type Bulk, quoted } from "../../shared/database/bulk.ts";
-import { copyChunkBytes } from "../../shared/database/copy-out.ts";
+import { type CopyOut, copyChunkBytes } from "../../shared/database/copy-out.ts";
 import type { Store } from "../../../mixins/store/store.ts";
 import { columnsLeftOut, type TableName, tablesOf } from "../table-decisions.ts";
 import { type ArchivedTable, archiveNameOf, type Contents, dataKeyOf } from "./manifest.ts";
@@ -16,9 +16,12 @@ import { tarEnd, tarFile } from "./tar.ts";
 const partBytes = copyChunkBytes;
 const compressionLevel = 1;
 
-/** Waited for: so whoever is told says when to go on, too. */
-export interface Progress {
-  (done: { step: string; rows: number; bytes: number; table: number; tables: number }): Promise<void>;
+/** Whoever is told how far it is; and says how much to do at a time, and when to go on. */
+export interface Meter {
+  tell(done: { step: string; rows: number; bytes: number; table: number; tables: number }): void;
+  readonly pieceBytes: number;
+  /** @param reading stands still meanwhile, so that the server rests as well */
+  rest(reading: CopyOut): Promise<void>;
 }
 
 export interface Written {
@@ -33,7 +36,7 @@ export async function writeArchive(
   store: Store,
   facts: Omit<Contents, "tables">,
   key: KeyObject,
-  progress: Progress,
+  meter: Meter,
   signal: AbortSignal,
 ): Promise<Written> {
   const contents: Contents = { ...facts, tables: [] };
@@ -48,7 +51,7 @@ export async function writeArchive(
   const either = AbortSignal.any([signal, stop.signal]);
   const flowing = Promise.all([
     pipeline(compress, file, body, { signal: either }),
-    writeFiles(bulk, contents, progress, compress).catch((error: unknown) => {
+    writeFiles(bulk, contents, meter, compress).catch((error: unknown) => {
       compress.destroy(asError(error));
       throw error;
     }),
@@ -70,46 +73,81 @@ export async function writeArchive(
 const asError = (error: unknown) =>
   error instanceof Error ? error : new Error("the archive could not be written");
 
-/** Resolves when the bytes were taken: their memory may be used again. */
-function write(to: Writable, bytes: Buffer): Promise<void> {
-  return new Promise((resolve, reject) => {
-    to.write(bytes, (error) => (error ? reject(error) : resolve()));
-  });
-}
-
-/** While a chunk is compressed, in a thread of Node's pool, the next one is filled by what the server sends. */
-async function writeFiles(bulk: Bulk, contents: Contents, progress: Progress, to: Writable): Promise<void> {
+async function writeFiles(bulk: Bulk, contents: Contents, meter: Meter, to: Writable): Promise<void> {
   const at = new Date(contents.taken_at);
   const names = tablesOf(contents.type);
+  const packing = new Packing(to);
   const done = { rows: 0, bytes: 0 };
   for (const [place, name] of names.entries()) {
     const columns = await columnsOf(bulk, contents, name);
     const copy = bulk.copyOut(selectOf(contents, name, columns));
     const hash = createHash("sha256");
     let bytes = 0;
+    let before: Buffer | undefined;
     for await (const [nth, part] of partsOf(copy)) {
-      hash.update(part);
+      for (const piece of tarFile({ name: partName(name, nth), bytes: part }, at))
+        for (const slice of slicesOf(piece, meter)) {
+          if (piece === part) hash.update(slice);
+          await packing.add(slice);
+          await meter.rest(copy);
+        }
+      // Of this part one slice may not be taken yet; of the one before it all are.
+      if (before !== undefined) copy.giveBack(before);
+      before = part;
       bytes += part.length;
-      for (const piece of tarFile({ name: partName(name, nth), bytes: part }, at)) await write(to, piece);
-      copy.giveBack(part);
-      await progress({
-        step: name,
-        rows: done.rows,
-        bytes: done.bytes + bytes,
-        table: place,
-        tables: names.length,
-      });
+      const told = { step: name, rows: done.rows, bytes: done.bytes + bytes };
+      meter.tell({ ...told, table: place, tables: names.length });
     }
     const table: ArchivedTable = { name, columns, rows: copy.rowCount, bytes, sha256: hash.digest("hex") };
     contents.tables.push(table);
     done.rows += table.rows;
     done.bytes += bytes;
-    await progress({ step: name, ...done, table: place + 1, tables: names.length });
+    meter.tell({ step: name, ...done, table: place + 1, tables: names.length });
   }
   const own = { name: "manifest.json", bytes: Buffer.from(`${JSON.stringify(contents, null, 1)}\n`) };
-  for (const piece of tarFile(own, at)) await write(to, piece);
-  await write(to, tarEnd);
+  for (const piece of tarFile(own, at)) await packing.add(piece);
+  await packing.add(tarEnd);
+  await packing.all();
   to.end();
+}
+
+/** Asked before each slice how large it may be: a part that was begun as fast as it goes may end with rests. */
+function* slicesOf(piece: Buffer, meter: Meter): Iterable<Buffer> {
+  for (let from = 0; from < piece.length; ) {
+    const slice = piece.subarray(from, from + meter.pieceBytes);
+    from += slice.length;
+    yield slice;
+  }
+}
+
+/**
+ * While a piece is compressed, in a thread of Node's pool, the next one waits for its turn, one more is summed, and what the
+ * server sends is read.
+ */
+class Packing {
+  readonly #to: Writable;
+  #last: Promise<void> = Promise.resolve();
+  #beforeLast: Promise<void> = Promise.resolve();
+
+  constructor(to: Writable) {
+    this.#to = to;
+  }
+
+  /** Resolves when all were taken but this one and the one before it: their memory may be used again. */
+  add(bytes: Buffer): Promise<void> {
+    const taken = this.#beforeLast;
+    this.#beforeLast = this.#last;
+    this.#last = new Promise((resolve, reject) => {
+      this.#to.write(bytes, (error) => (error ? reject(error) : resolve()));
+    });
+    // Whoever adds after it meets the error.
+    this.#last.catch(() => undefined);
+    return taken;
+  }
+
+  all(): Promise<void> {
+    return this.#last;
+  }
 }
 
 const partName = (table: string, nth: number) => `tables/${table}/${String(nth).padStart(8, "0")}.copy`;

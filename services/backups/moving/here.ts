@@ -3,7 +3,7 @@ import type { Contents } from "../archive/manifest.ts";
 import { formatVersion } from "../archive/manifest.ts";
 import type { OpenArchive } from "../archive/open-manifest.ts";
 import { nowhere, readArchive, type TakenBytes } from "../archive/read-archive.ts";
-import { type Progress, writeArchive } from "../archive/write-archive.ts";
+import { type Meter, writeArchive } from "../archive/write-archive.ts";
 import { assertKeys } from "../assert-keys.ts";
 import { clearStaged } from "../clear-staged.ts";
 import { compareStaged } from "../compare-staged.ts";
@@ -52,7 +52,7 @@ export function movingHere(store: Store, databaseUrl: string, pace = new Pace())
   };
   return {
     write: (taken, tell, signal) =>
-      within(signal, (bulk) => write(bulk, store, taken, pacing(tell, pace), signal)),
+      within(signal, (bulk) => write(bulk, store, taken, metered(tell, pace), signal)),
     check: ({ manifest, data }, tell, signal) =>
       readArchive(store, manifest, data, nowhere, counting({ manifest }, tell, pace), signal),
     layOut: (archive, place, tell, signal) =>
@@ -99,18 +99,19 @@ function counting({ manifest }: Pick<OpenArchive, "manifest">, tell: Tell, pace:
   };
 }
 
-const pacing =
-  (tell: Tell, pace: Pace): Progress =>
-  ({ step, rows, bytes, table, tables }) => {
-    tell({ share: table / tables, step, rows, bytes });
-    return pace.rest();
-  };
+const metered = (tell: Tell, pace: Pace): Meter => ({
+  tell: ({ step, rows, bytes, table, tables }) => tell({ share: table / tables, step, rows, bytes }),
+  get pieceBytes() {
+    return pace.pieceBytes;
+  },
+  rest: (reading) => pace.rest(reading),
+});
 
-async function write(bulk: Bulk, store: Store, taken: Taken, progress: Progress, signal: AbortSignal) {
+async function write(bulk: Bulk, store: Store, taken: Taken, meter: Meter, signal: AbortSignal) {
   const { tenantId, key } = taken;
   await bulk.beginSnapshot(tenantId === null ? { as: "platform" } : { as: "tenant", tenantId });
   const facts = await factsOf(bulk, taken);
-  return writeArchive(bulk, store, facts, key, progress, signal);
+  return writeArchive(bulk, store, facts, key, meter, signal);
 }
 
 async function factsOf(

@@ -9,6 +9,14 @@ const restShare = 1.5;
 const restMsMin = 1;
 /** Whoever waited for a slow store or a locked table has rested already. */
 const restMsMax = 50;
+/** Compressed at a time: of the small ones, which take a third of a millisecond, a request waits for one at most. */
+const [pieceBytesMax, smallPieceBytes] = [1024 * 1024, 64 * 1024];
+
+/** What brings the next bytes, and can be kept from it. */
+interface Held {
+  hold(): void;
+  release(): void;
+}
 
 export interface Clock {
   now(): number;
@@ -32,11 +40,22 @@ export class Pace {
     this.#givesWay = on;
   }
 
-  /** After each piece of work. Pieces smaller than a timer's step are rested for together. */
-  async rest(): Promise<void> {
+  /** How much is worked on between two rests. */
+  get pieceBytes(): number {
+    return this.#givesWay ? smallPieceBytes : pieceBytesMax;
+  }
+
+  /**
+   * After each piece of work. Pieces smaller than a timer's step are rested for together.
+   * @param reading rests too
+   */
+  async rest(reading?: Held): Promise<void> {
     const ms = Math.min(restMsMax, (this.#clock.now() - this.#restedAt) * restShare);
     if (this.#givesWay && ms < restMsMin) return;
-    if (this.#givesWay) await this.#clock.wait(ms);
+    if (this.#givesWay) {
+      reading?.hold();
+      await this.#clock.wait(ms).finally(() => reading?.release());
+    }
     this.#restedAt = this.#clock.now();
   }
 }

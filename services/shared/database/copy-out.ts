@@ -28,6 +28,7 @@ export class CopyOut extends Readable {
   #chunk: Buffer = Buffer.alloc(0);
   #filled = 0;
   #paused = false;
+  #held = false;
   readonly #spare: ArrayBufferLike[] = [];
 
   constructor(text: string) {
@@ -61,7 +62,22 @@ export class CopyOut extends Readable {
   #letGo(): void {
     this.#frames?.end();
     if (this.#wire !== undefined) lend(this.#wire.stream, false);
+    this.release();
     this.#resume();
+    this.#wire = undefined;
+  }
+
+  /** Reads nothing for a while: the server stands still as soon as what lies between is full. Nothing when all has come. */
+  hold(): void {
+    if (this.#wire === undefined) return;
+    this.#held = true;
+    this.#wire.stream.pause();
+  }
+
+  release(): void {
+    if (!this.#held) return;
+    this.#held = false;
+    if (!this.#paused) this.#wire?.stream.resume();
   }
 
   #next(): void {
@@ -106,6 +122,7 @@ export class CopyOut extends Readable {
   /** What the server still sends is taken and thrown away, so that the connection can go on, or end. */
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     this.#chunk = Buffer.alloc(0);
+    this.release();
     this.#resume();
     done(error);
   }
@@ -118,6 +135,6 @@ export class CopyOut extends Readable {
   #resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    this.#wire?.stream.resume();
+    if (!this.#held) this.#wire?.stream.resume();
   }
 }

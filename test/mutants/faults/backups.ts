@@ -3,6 +3,20 @@ import type { PlantedFault } from "../planted-fault.ts";
 
 export const backupFaults: readonly PlantedFault[] = [
   {
+    says: "a backup gives way to the service's own calls",
+    file: "host/process/calls-for-others.ts",
+    text: `principal.kind === "system" || `,
+    replacement: "",
+    tests: { "test/backups/pace.test.ts": "the service's own, as of jobs" },
+  },
+  {
+    says: "what is read of the database goes on while a backup rests",
+    file: "services/backups/moving/pace.ts",
+    text: "reading?.hold();",
+    replacement: "",
+    tests: { "test/backups/pace.test.ts": "what brings more rests too" },
+  },
+  {
     says: "a backup is not read back before it is listed",
     file: "services/backups/make-backup.ts",
     text: `await moving.check(
@@ -76,7 +90,7 @@ export const backupFaults: readonly PlantedFault[] = [
   {
     says: "a restore does not move the sequences of ids",
     file: "services/backups/restore-tenant.ts",
-    text: "await bulk.query(sequenceText, [job]);",
+    text: "await bulk.query(sequenceText, highest);",
     replacement: "",
     tests: { "test/backups/restore.test.ts": "ids go on behind those of the archive" },
   },
