@@ -7,6 +7,7 @@ import type { FaultsAt, Healable } from "./catalogue.ts";
 import { Bounded } from "./bounded.ts";
 import {
   askMsMax,
+  evidenceBytesMax,
   type Detector,
   type Found,
   findFaultsContract,
@@ -65,10 +66,16 @@ async function findFaults(own: Own, call: Asked): Promise<Looked> {
     .map((each) => ({
       target: each.target,
       tenant_id: each.tenantId,
-      evidence: each.evidence,
+      evidence: withinBound(each.evidence),
       would_do: wouldDo(detector, each),
     }));
   return { findings, targets, cursor: next };
+}
+
+/** What is too long for the bus, and for a person to read, is left out whole: a part of it may say the opposite. */
+export function withinBound(evidence: Found["evidence"]): Found["evidence"] {
+  const bytes = Buffer.byteLength(JSON.stringify(evidence));
+  return bytes <= evidenceBytesMax ? evidence : { left_out_bytes: bytes };
 }
 
 async function aboutNode(call: Asked): Promise<Looked> {
@@ -80,8 +87,10 @@ async function aboutNode(call: Asked): Promise<Looked> {
   };
 }
 
+const sentenceCharsMax = 1_000;
+
 const wouldDo = (detector: Detector | Remedy, found: Found): string | null =>
-  "heal" in detector ? detector.wouldDo(found) : null;
+  "heal" in detector ? detector.wouldDo(found).slice(0, sentenceCharsMax) : null;
 
 async function heal(own: Own, call: Asked<{ code: string; target: string }>) {
   const { code, target } = call.params;

@@ -14,6 +14,8 @@ import type { ValueOf } from "../../services/shared/params/types.ts";
 /** Of one look at one service; there may be more, which the next look finds. */
 export const findingsMax = 100;
 export const targetCharsMax = 200;
+/** Of one finding. A hundred of them are less than a message on the bus may be. */
+export const evidenceBytesMax = 8_000;
 /** Longest that a question or a remedy is waited for. */
 export const askMsMax = 9_000;
 
