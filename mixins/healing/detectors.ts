@@ -7,6 +7,7 @@ import type { FaultsAt, Healable } from "./catalogue.ts";
 import { RunLimiter } from "./run-limiter.ts";
 import {
   askMsMax,
+  evidenceBytesMax,
   type Detector,
   type FoundFault,
   findFaultsContract,
@@ -65,10 +66,16 @@ async function findFaults(own: Own, call: Asked): Promise<FindResult> {
     .map((each) => ({
       target: each.target,
       tenant_id: each.tenantId,
-      evidence: each.evidence,
+      evidence: withinBound(each.evidence),
       would_do: wouldDo(detector, each),
     }));
   return { findings, targets, cursor: next };
+}
+
+/** Evidence that is too long for the bus, and for a person to read, is left out as a whole: a part of it could mislead. */
+export function withinBound(evidence: FoundFault["evidence"]): FoundFault["evidence"] {
+  const bytes = Buffer.byteLength(JSON.stringify(evidence));
+  return bytes <= evidenceBytesMax ? evidence : { left_out_bytes: bytes };
 }
 
 async function nodeFinding(call: Asked): Promise<FindResult> {
@@ -80,8 +87,10 @@ async function nodeFinding(call: Asked): Promise<FindResult> {
   };
 }
 
+const sentenceCharsMax = 1_000;
+
 const wouldDo = (detector: Detector | Remedy, found: FoundFault): string | null =>
-  "heal" in detector ? detector.wouldDo(found) : null;
+  "heal" in detector ? detector.wouldDo(found).slice(0, sentenceCharsMax) : null;
 
 async function heal(own: Own, call: Asked<{ code: string; target: string }>) {
   const { code, target } = call.params;

@@ -14,6 +14,8 @@ import type { ValueOf } from "../../services/shared/params/types.ts";
 /** Findings of one call. There may be more; the next call finds them. */
 export const findingsMax = 100;
 export const targetCharsMax = 200;
+/** Bound of one finding's evidence. A hundred findings then fit into one message on the bus. */
+export const evidenceBytesMax = 8_000;
 /** Timeout of a call to a detector or a remedy. */
 export const askMsMax = 9_000;
 

@@ -41,6 +41,12 @@ export class Asking {
     return [...this.#unanswered.values()].sort(byCode);
   }
 
+  /** What a detector answered, or did not, is of no use: it is named. */
+  failed(code: string, services: readonly string[]): void {
+    for (const service of services)
+      if (this.#unanswered.size < namedMax) this.#unanswered.set(`${code} ${service}`, { code, service });
+  }
+
   /** @returns undefined when the detector does not answer, or its service has not before */
   async ask(service: string, asked: Parameters<typeof askForFaults>[2]): Promise<FindResult | undefined> {
     const failures = this.#failures.get(service) ?? 0;
@@ -52,7 +58,7 @@ export class Asking {
     } catch (error) {
       const { code } = asked;
       this.#failures.set(service, (this.#failures.get(service) ?? 0) + 1);
-      if (this.#unanswered.size < namedMax) this.#unanswered.set(`${code} ${service}`, { code, service });
+      this.failed(code, [service]);
       runtime.log.debug({ service, code, err: error }, "a service did not say what is at fault");
       return undefined;
     }

@@ -66,7 +66,9 @@ async function healIncident(healer: Healer, incidentId: number): Promise<void> {
   // The process stops in the middle: another one begins again when the time of this try is over.
   if (stopping.aborted && outcome.result === "failed") throw new Error("the process stops");
   await runtime.database.change(platform, system, (change) =>
-    outcome.result === "gone" ? endIncident(change, held) : recordOutcome(change, held, outcome),
+    outcome.result === "gone"
+      ? endIncident(change, held, "nothing to mend")
+      : recordOutcome(change, held, outcome),
   );
   runtime.log.info(
     { incident: held.id, code: held.code, result: outcome.result, facts: outcome.facts },

@@ -69,19 +69,29 @@ export async function lookForFaults(
   const waiting = dueOf(last, which);
   const seen: Seen = { looked: 0, found: 0, opened: 0, silent: [], unanswered: [], left: [] };
   const silent = new Set<string>();
+  const failures: unknown[] = [];
   const lane = async () => {
     while (!asking.isOver) {
       const known = waiting.shift();
       if (known === undefined) return;
       const look = await lookFor(asking, known, last.get(known.code)?.cursor ?? null);
-      const opened = await recordLook(looker, look, asking);
+      try {
+        seen.opened += await recordLook(looker, look, asking);
+      } catch (error) {
+        // What one detector answers, and nobody can write down, keeps no other fault from being looked for.
+        looker.runtime.log.error({ code: known.code, err: error }, "a look could not be recorded");
+        asking.failed(known.code, known.at);
+        failures.push(error);
+        continue;
+      }
       seen.looked += 1;
       seen.found += look.findings.length;
-      seen.opened += opened;
       for (const service of look.silent) silent.add(service);
     }
   };
   await Promise.all(Array.from({ length: lanes }, lane));
+  // It is the database then, and the job is tried again.
+  if (seen.looked === 0 && failures.length > 0) throw failures[0];
   return {
     ...seen,
     silent: [...silent].sort(),

@@ -15,7 +15,8 @@ import { tellOperators } from "./notify-operators.ts";
 /** Of those that a look did not find again, so many are asked for by name. */
 const askedMax = 50;
 const toldMax = 20;
-const evidenceBytesMax = 8_000;
+/** Of one fault: a person has been told long before, and what is beyond is found again when these have ended. */
+const liveMax = 1_000;
 
 /** What ended later than that did so before the database's clock went back. */
 const soon = `now() + interval '${aheadSecondsMax} seconds'`;
@@ -33,7 +34,10 @@ export async function recordLook(looker: Looker, look: Look, asking: Asking): Pr
   const gone = await findGone(looker, look, asking);
   return database.change(platform, system, async (change) => {
     await noteLook(change, look);
-    for (const held of gone) await endIncident(change, held);
+    // Whoever confirms or deletes the fix holds its row before they write to its incidents: so does a look.
+    if (gone.length > 0)
+      await change.execute("select id from fixes where code = $1 and deleted_at is null for update", [code]);
+    for (const held of gone) await endIncident(change, held, "not found");
     const opened = look.findings.length === 0 ? [] : await openIncidents(change, look);
     await enqueueDue(change, code);
     return opened.length;
@@ -79,9 +83,14 @@ async function findGone(
 async function openIncidents(change: PlainChange, look: Look): Promise<{ id: number }[]> {
   const fix = await fixFor(change, look);
   if (fix === undefined) return [];
+  const [{ live } = { live: 0 }] = await change.execute<{ live: number }>(
+    `select count(*)::integer as live from
+       (select from incidents where code = $1 and ended_at is null limit ${liveMax}) living`,
+    [look.known.code],
+  );
   const opened: { id: number; tenantId: number | null }[] = [];
   for (const finding of look.findings) {
-    const id = await openIncident(change, fix.id, look, finding);
+    const id = await openIncident(change, fix.id, look, finding, live + opened.length < liveMax);
     if (id !== undefined) opened.push({ id, tenantId: finding.tenant_id });
   }
   if (opened.length === 0) return [];
@@ -111,6 +120,7 @@ async function fixFor(change: PlainChange, { known }: Look): Promise<FixState | 
 
 /**
  * What was mended while the look was under way was found before: it is not opened again for that.
+ * @param isRoom whether a new one may be opened
  * @returns the id of a new one; undefined for one that is known
  */
 async function openIncident(
@@ -118,6 +128,7 @@ async function openIncident(
   fixId: number,
   { known, startedAt }: Look,
   finding: ServiceFinding,
+  isRoom: boolean,
 ) {
   const { code } = known;
   const { target, tenant_id: tenantId, service, would_do: wouldDo } = finding;
@@ -128,10 +139,21 @@ async function openIncident(
         where code = $3 and target = $5 and status in ('healed', 'failed') and ended_at <= ${soon}))
      where not exists (select from incidents where code = $3 and target = $5 and status <> 'dismissed'
        and ended_at > now() - make_interval(secs => $8) and ended_at <= ${soon})
+       and ($9 or exists (select from incidents where code = $3 and target = $5 and ended_at is null))
      on conflict (code, target) where ended_at is null do update
        set last_seen_at = now(), evidence = excluded.evidence, would_do = excluded.would_do
      returning id, (xmax = 0) as is_new`,
-    [fixId, tenantId, code, service, target, evidenceOf(finding), wouldDo, secondsSince(startedAt)],
+    [
+      fixId,
+      tenantId,
+      code,
+      service,
+      target,
+      JSON.stringify(finding.evidence),
+      wouldDo,
+      secondsSince(startedAt),
+      isRoom,
+    ],
   );
   if (row === undefined || !row.is_new) return undefined;
   const id = Number(row.id);
@@ -144,11 +166,6 @@ async function openIncident(
 }
 
 const secondsSince = (at: number) => (performance.now() - at) / 1000;
-
-function evidenceOf({ evidence }: ServiceFinding): string {
-  const text = JSON.stringify(evidence);
-  return Buffer.byteLength(text) <= evidenceBytesMax ? text : "{}";
-}
 
 /** Counts what was found since a person confirmed: what was there before, that person has seen. */
 async function guardAgainstMass(change: PlainChange, look: Look, fixId: number): Promise<void> {

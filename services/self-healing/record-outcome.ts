@@ -31,12 +31,20 @@ async function addStep(change: PlainChange, held: Held, step: Step, facts: Outco
   );
 }
 
-/** The fault went away by itself. */
-export async function endIncident(change: PlainChange, held: Held): Promise<void> {
+/**
+ * The fault went away by itself.
+ * @param why a look did not find it: then what is being mended at this moment is left to whoever mends it, who writes down what was
+ *   done; or there was nothing to mend when its turn came
+ */
+export async function endIncident(
+  change: PlainChange,
+  held: Held,
+  why: "not found" | "nothing to mend",
+): Promise<void> {
   const ended = await change.execute(
     `update incidents set status = case status when 'failed' then 'failed' else 'ended' end, ended_at = now()
-     where id = $1 and ended_at is null returning id`,
-    [held.id],
+     where id = $1 and ended_at is null and (status = 'healing') = $2 returning id`,
+    [held.id, why === "nothing to mend"],
   );
   if (ended.length > 0) await addStep(change, held, "ended");
 }

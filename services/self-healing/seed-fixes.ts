@@ -14,10 +14,12 @@ type Row = Texts & { code: string; seeded: string };
 export async function seedFixes(call: Call<{ overwrite?: boolean | null }>): Promise<Seeded> {
   const overwrite = call.params.overwrite === true;
   return call.db.change(platform, call.caller, async (change) => {
-    // Two at once would both find that one is missing; a look that proposes one waits too.
-    await change.execute("lock table fixes in share row exclusive mode");
+    // Two at once would both find that one is missing. The table itself is not locked: whoever confirms holds a row and wants to
+    // write it, and the two would wait for each other.
+    await change.execute("select pg_advisory_xact_lock(hashtext('self-healing.seed'))");
     const rows = await change.execute<Row>(
-      "select code, title, problem, remedy, risk, encode(seeded_hash, 'hex') as seeded from fixes where deleted_at is null",
+      `select code, title, problem, remedy, risk, encode(seeded_hash, 'hex') as seeded from fixes
+       where deleted_at is null order by id for update`,
     );
     const present = new Map(rows.map((row) => [row.code, row]));
     const seeded: Seeded = { created: 0, updated: 0, skipped: 0, total: catalogue.length };
@@ -31,8 +33,8 @@ export async function seedFixes(call: Call<{ overwrite?: boolean | null }>): Pro
 
 async function seed(change: PlainChange, known: Known, row: Row | undefined, overwrite: boolean) {
   if (row === undefined) {
-    await propose(change, known);
-    return "created";
+    // A look may have been quicker.
+    return (await propose(change, known)) === undefined ? "skipped" : "created";
   }
   const now = hashOf(row).toString("hex");
   const isEdited = now !== row.seeded;

@@ -5,10 +5,12 @@ import {
   addressOf,
   type Answer,
   callApi,
+  eventually,
   runProcess,
   startService,
   type TestService,
 } from "../support/service.ts";
+import { startSilentServer } from "../support/silent-server.ts";
 import { makeClinic, makeDepartment, makeUser } from "../support/tenancy.ts";
 
 let service: TestService;
@@ -112,6 +114,49 @@ describe("401 and 403", () => {
 
   it.each(["head_doctor", "doctor", "nurse", "registrar"] as const)("no %s", async (role) => {
     expect((await report(await service.signIn(role))).status).toBe(403);
+  });
+});
+
+describe("what hangs", () => {
+  it("is down within two seconds each: a store, a mail server and a Bot API that take the connection and say nothing", async () => {
+    const silent = await startSilentServer();
+    const url = `http://127.0.0.1:${silent.port}`;
+    const hanging = runProcess({
+      ...service.settings,
+      DATA_DIR: join(service.database.folder, "hanging"),
+      S3_ENDPOINT: url,
+      S3_BUCKET: "records",
+      S3_ACCESS_KEY: "someone",
+      S3_SECRET_KEY: "canary-of-the-store",
+      SMTP_URL: `smtp://127.0.0.1:${silent.port}`,
+      TELEGRAM_BOT_TOKEN: "4711:canary-of-the-token-AAbbCCdd",
+      TELEGRAM_API_ROOT: url,
+    });
+    try {
+      const address = await addressOf(hanging);
+      const ask = async () => {
+        const startedAt = performance.now();
+        const { status, body } = await callApi(address, "GET", "/api/admin/health", { token: superadmin });
+        return { status, body, ms: performance.now() - startedAt };
+      };
+      const checks = { postgres: "ok", bus: "ok", object_store: "down", mail: "down" };
+      const first = await ask();
+      expect(first).toMatchObject({ status: 200, body: { status: "degraded", checks } });
+      // Two seconds, and what a busy machine takes for the rest of the report.
+      expect(first.ms).toBeLessThan(4_500);
+      // The messenger says so itself once its first question has had no answer.
+      await eventually(async () => (await ask()).body.checks.messenger === "down");
+      // Twenty at once wait together, not one behind the other.
+      const many = await Promise.all(Array.from({ length: 20 }, ask));
+      for (const { body } of many)
+        expect(body).toMatchObject({ status: "degraded", checks: { ...checks, messenger: "down" } });
+      expect(Math.max(...many.map(({ ms }) => ms))).toBeLessThan(9_000);
+      // None of them leaves a connection that is waited on for ever.
+      await eventually(async () => silent.waiting() <= 10);
+    } finally {
+      await hanging.stop();
+      await silent.stop();
+    }
   });
 });
 
