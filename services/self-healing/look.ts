@@ -76,7 +76,9 @@ export async function lookForFaults(
       if (known === undefined) return;
       const look = await lookFor(asking, known, last.get(known.code)?.cursor ?? null);
       try {
-        seen.opened += await recordLook(looker, look, asking);
+        // Not in one line: the others add to the sum while this waits.
+        const opened = await recordLook(looker, look, asking);
+        seen.opened += opened;
       } catch (error) {
         // What one detector answers, and nobody can write down, keeps no other fault from being looked for.
         looker.runtime.log.error({ code: known.code, err: error }, "a look could not be recorded");
