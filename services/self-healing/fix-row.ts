@@ -6,6 +6,7 @@ import type { KnownFault } from "../../mixins/healing/known-fault.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { toIso } from "../shared/wire.ts";
 import type { fixShape } from "./self-healing.contract.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 export type Fix = ValueOf<typeof fixShape>;
 
@@ -41,7 +42,7 @@ export function hashOf({ title, problem, remedy, risk }: Texts): Buffer {
 
 /** Where fixes are recorded and told of: they are the platform's. */
 export async function platformTenant(change: PlainChange): Promise<number> {
-  const [row] = await change.execute<{ id: number }>(
+  const [row] = await change.execute<RowOf<"tenants", "id">>(
     "select id from tenants where subdomain = 'platform' and deleted_at is null",
   );
   if (row === undefined) throw new Error("there is no platform tenant");
