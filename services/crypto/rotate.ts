@@ -13,6 +13,7 @@ import { readNewKey } from "./new-key.rules.ts";
 import { platformTenantId } from "./platform-tenant.ts";
 import { renewFieldKeys, rewrapDataKeys } from "./rewrap-keys.ts";
 import { sealedPlaces } from "./sealed-columns.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type Started = ValueOf<(typeof cryptoContract)["crypto.rotate"]["result"]>;
 
@@ -85,7 +86,7 @@ async function startRotation(call: Call<unknown>, change: Change, key: Buffer): 
 
 /** @returns the version of the key that was in use */
 async function retirePrimary(change: Change): Promise<number> {
-  const [retired] = await change.execute<{ version: number }>(
+  const [retired] = await change.execute<RowOf<"master_keys", "version">>(
     "update master_keys set state = 'decrypt_only' where state = 'primary' returning version",
   );
   if (retired === undefined) throw new Error("there is no primary master key");
@@ -112,7 +113,7 @@ interface NewRotation {
 }
 
 async function recordRotation(change: Change, rotation: NewRotation): Promise<number> {
-  const [made] = await change.execute<{ id: number }>(
+  const [made] = await change.execute<RowOf<"rotations", "id">>(
     `insert into rotations (master_version, previous_version, rewrapped, rows_total, tenants_total)
      values ($1, $2, $3, $4, $5) returning id`,
     [rotation.version, rotation.previous, rotation.rewrapped, rotation.rows, rotation.tenantIds.length],
