@@ -5,6 +5,7 @@ import { platform } from "../shared/database/scope.ts";
 import { Invalid, NotFound } from "../shared/errors.ts";
 import type { LogLevel } from "../shared/log-levels.ts";
 import { offeringNodes } from "../shared/bus/nodes.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 const askMs = 5_000;
 
@@ -54,7 +55,7 @@ async function audit(
   level: LogLevel,
 ): Promise<void> {
   await db.change(platform, caller, async (change) => {
-    const [row] = await change.execute<{ id: number }>(
+    const [row] = await change.execute<RowOf<"tenants", "id">>(
       "select id from tenants where subdomain = 'platform' and deleted_at is null",
     );
     if (row === undefined) throw new Error("there is no platform tenant");
