@@ -1,9 +1,10 @@
 // An audit entry as stored, and on the wire.
 import type { AuditEntry } from "./audit.contract.ts";
 import { toIso } from "../shared/wire.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** bigint columns come as text, hashes are encoded by the statement. */
-export type AuditRow = Omit<AuditEntry, "id" | "seq"> & { id: string; seq: string };
+export type AuditRow = Omit<AuditEntry, "id" | "seq"> & RowOf<"audit_entries", "id" | "seq">;
 
 const columnsWith = (
   changes: string,

@@ -2,6 +2,7 @@
 import type { Database } from "../shared/database/database.ts";
 import { type AuditRow, storedColumns, toAuditEntry } from "./audit-row.ts";
 import type { Link, StoredEntry } from "./audit.rules.ts";
+import type { Column } from "../shared/database/row.ts";
 
 /** @returns those numbered from behind `after` up to and with `upTo`, at most `limit` */
 export async function readEntries(
@@ -32,7 +33,7 @@ export interface LogEnds {
 /** By one statement, so that entries which are written meanwhile are not taken for strays. */
 export async function readEnds(db: Database, tenantId: number): Promise<LogEnds> {
   const row = await db.readOne<{
-    seq: string | null;
+    seq: Column<"audit_heads", "seq"> | null;
     hash: string;
     first: string | null;
     last: string | null;

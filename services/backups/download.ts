@@ -14,6 +14,7 @@ import { asAnswer } from "./failure-from.ts";
 import type { ArchiveAccess } from "./archive-access.ts";
 import type { BackupType } from "./table-decisions.ts";
 import { whoseLog } from "./whose-log.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 const ticketSeconds = 60;
 const hashOf = (ticket: string) => createHash("sha256").update(ticket).digest();
@@ -93,14 +94,15 @@ export async function makeTicket(
   };
 }
 
-interface Used {
-  id: string;
-  tenant_id: number | null;
-  size_bytes: string;
-  user_id: number;
-  /** The user's. */
-  taken_by: number;
-}
+type Used = RowOf<
+  "backups",
+  "id" | "tenant_id" | "size_bytes",
+  {
+    user_id: number;
+    /** The user's. */
+    taken_by: number;
+  }
+>;
 
 /** Whose session has ended, who is no administrator any more, or whose backup is gone: the link is not there. */
 const usable = (tickets: string) =>

@@ -20,6 +20,7 @@ import type { Patient } from "./patients.contract.ts";
 import { type Reading, RecordedReads } from "./recorded-read.ts";
 import { forget, isCacheOff, remember, type Remembered } from "./cached-reading.ts";
 import { visibleTo, visibilityOf, type Visibility } from "./visibility.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type OfPatient = Call<{ patient_id: number }>;
 
@@ -75,7 +76,7 @@ export async function loadPatient(
   call: Call<unknown>,
   { tenantId, patientId }: Place,
 ): Promise<Remembered<Patient> | undefined> {
-  const row = await call.db.readOne<PatientRow & { stamp: string }>(
+  const row = await call.db.readOne<PatientRow & RowOf<"patients", "stamp">>(
     { tenantId },
     {
       name: "patients.load",

@@ -10,6 +10,7 @@ import { Asking, type Unanswered } from "./asking.ts";
 import { system } from "./fix-row.ts";
 import { aheadSecondsMax, deadSeconds } from "./incident.rules.ts";
 import { recordLook } from "./record-look.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 export interface Looker {
   broker: ServiceBroker;
@@ -42,12 +43,7 @@ export interface Look {
   startedAt: number;
 }
 
-interface Last {
-  code: string;
-  cursor: string | null;
-  age: number;
-  off: boolean;
-}
+type Last = RowOf<"fault_looks", "cursor", { code: string; age: number; off: boolean }>;
 
 /** So many faults are looked for at a time: one detector that hangs does not hold up the others. */
 const lanes = 4;

@@ -11,6 +11,7 @@ import type { Look, Looker, ServiceFinding } from "./look.ts";
 import { endIncident, type Held, suspend } from "./record-outcome.ts";
 import { propose } from "./seed-fixes.ts";
 import { tellOperators } from "./notify-operators.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** Of those that a look did not find again, so many are asked for by name. */
 const askedMax = 50;
@@ -21,11 +22,7 @@ const liveMax = 1_000;
 /** What ended later than that did so before the database's clock went back. */
 const soon = `now() + interval '${aheadSecondsMax} seconds'`;
 
-interface FixState {
-  id: number;
-  status: "proposed" | "confirmed" | "suspended";
-  remedy: string | null;
-}
+type FixState = RowOf<"fixes", "id" | "status" | "remedy">;
 
 /** @returns how many incidents are new */
 export async function recordLook(looker: Looker, look: Look, asking: Asking): Promise<number> {
@@ -132,7 +129,7 @@ async function openIncident(
 ) {
   const { code } = known;
   const { target, tenant_id: tenantId, service, would_do: wouldDo } = finding;
-  const [row] = await change.execute<{ id: string; is_new: boolean }>(
+  const [row] = await change.execute<RowOf<"incidents", "id", { is_new: boolean }>>(
     `insert into incidents (fix_id, tenant_id, code, service, target, evidence, would_do, next_try_at)
      select $1, (select id from tenants where id = $2), $3, $4, $5, $6, $7, greatest(now(),
        (select max(ended_at) + interval '${cooldownSeconds} seconds' from incidents

@@ -4,17 +4,14 @@ import { platformTenantId } from "../shared/database/platform-tenant.ts";
 import type { PlainChange } from "../shared/database/change.ts";
 import { failsTooOften, triesMax, waitSeconds } from "./incident.rules.ts";
 import { tellOperators } from "./notify-operators.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** An incident that is being healed. */
-export interface Held {
-  id: number;
-  fix_id: number;
-  tenant_id: number | null;
-  code: string;
-  service: string;
-  target: string;
-  tries: number;
-}
+export type Held = RowOf<
+  "incidents",
+  "fix_id" | "tenant_id" | "code" | "service" | "target" | "tries",
+  { id: number }
+>;
 
 export interface Outcome {
   /** gone: the fault was not there any more before anything was done. */

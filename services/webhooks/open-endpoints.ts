@@ -8,6 +8,7 @@ import type { Runtime } from "../../host/process/runtime.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 import { openSecrets, type SealedSecrets } from "./open-secrets.ts";
 import type { Endpoint } from "./post-event.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** Without secrets: the present one does not open, so nothing can be signed until there is a new one. */
 export interface OpenEndpoint extends Endpoint {
@@ -17,11 +18,7 @@ export interface OpenEndpoint extends Endpoint {
   failingForMs: number | null;
 }
 
-interface Row extends SealedSecrets {
-  tenant_id: number;
-  url: string;
-  failing_ms: number | null;
-}
+type Row = SealedSecrets & RowOf<"webhooks", "tenant_id" | "url", { failing_ms: number | null }>;
 
 /** Absent: not there, not active, or its tenant is not. "later": its tenant's keys cannot be had at the moment. */
 export async function openEndpoints(

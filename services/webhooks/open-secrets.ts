@@ -4,15 +4,18 @@ import type { KeyObject } from "node:crypto";
 import { SealBroken } from "../shared/sealing/seal-broken.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 import { signingKey } from "./webhooks.rules.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type Column = "secret" | "previous_secret";
 
-export interface SealedSecrets {
-  id: number;
-  secret: Buffer;
-  /** Null when there is none, or its day is over. */
-  previous_secret: Buffer | null;
-}
+export type SealedSecrets = RowOf<
+  "webhooks",
+  "id" | "secret",
+  {
+    /** Null when there is none, or its day is over. */
+    previous_secret: Buffer | null;
+  }
+>;
 
 export interface OpenSecrets {
   /** Newest first. Empty when the present one does not open: the previous one alone signs nothing. */

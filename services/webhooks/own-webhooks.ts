@@ -9,6 +9,7 @@ import { outboundOf } from "../../mixins/outbound/outbound-mixin.ts";
 import { ownTenant } from "../shared/administered-scope.ts";
 import { toWebhook, webhookColumns, type WebhookRow, webhooksFrom } from "./webhook-row.ts";
 import type { EventType, Webhook } from "./webhooks.contract.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 export const webhooksMax = 50;
 
@@ -45,9 +46,7 @@ const eventTypes: EventType[] = [
   { type: "*", description: "All of them, also those to come.", schema: { type: "object" } },
 ];
 
-export interface HeldWebhook extends WebhookRow {
-  secret: Buffer;
-}
+export type HeldWebhook = WebhookRow & RowOf<"webhooks", "secret">;
 
 /** Locks it for a change. @throws NotFound */
 export async function holdWebhook(change: Change, tenantId: number, id: number): Promise<HeldWebhook> {

@@ -10,6 +10,7 @@ import { assertReachable, holdWebhook, tenantOf, webhooksMax } from "./own-webho
 import { toWebhook } from "./webhook-row.ts";
 import type { RegisteredWebhook, webhooksContract } from "./webhooks.contract.ts";
 import { loggedUrl, secretOf, librarySentence } from "./webhooks.rules.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type Register = Call<ParamsOf<(typeof webhooksContract)["webhooks.register"]>>;
 
@@ -24,7 +25,7 @@ export async function registerWebhook(call: Register): Promise<RegisteredWebhook
   const events = [...new Set(call.params.events)];
   const row = await call.db.change({ tenantId }, call.caller, async (change) => {
     await assertRoom(change, tenantId);
-    const [drawn] = await change.execute<{ id: number }>(
+    const [drawn] = await change.execute<RowOf<"delivery_targets", "id">>(
       `insert into delivery_targets (tenant_id, channel, events) values ($1, 'webhook', $2) returning id`,
       [tenantId, events],
     );

@@ -3,6 +3,7 @@ import { Caller } from "../../shared/caller.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { platform } from "../../shared/database/scope.ts";
 import type { Link } from "../audit.rules.ts";
+import type { Column, RowOf } from "../../shared/database/row.ts";
 
 export interface Standing {
   tenantId: number;
@@ -12,13 +13,13 @@ export interface Standing {
   signed: Link | undefined;
 }
 
-interface Row {
+type Row = {
   tenant_id: number;
-  seq: string | null;
+  seq: Column<"audit_heads", "seq"> | null;
   hash: string;
-  signed_seq: string | null;
+  signed_seq: Column<"audit_proofs", "seq"> | null;
   signed_hash: string;
-}
+};
 
 /** In the order of the tenants' ids, from behind `after` on. */
 export async function readStandings(db: Database, after: number, limit: number): Promise<Standing[]> {
@@ -40,7 +41,7 @@ export async function readStandings(db: Database, after: number, limit: number):
 
 /** Tenants whose whole log was not proved for a day, the one that waits longest first. */
 export async function unproved(db: Database, limit: number): Promise<number[]> {
-  const rows = await db.read<{ tenant_id: number }>(platform, {
+  const rows = await db.read<RowOf<"audit_proofs", "tenant_id">>(platform, {
     name: "audit.unproved",
     text: `select tenant_id from audit_proofs where proved_at is null or proved_at < now() - interval '1 day'
       order by proved_at nulls first, tenant_id limit $1`,
