@@ -4,8 +4,8 @@ import type { Caller } from "../../services/shared/caller.ts";
 
 /** Asked by who watches how the service and its backups are, which is no work of anybody's. */
 const watching = ["backups.", "health."];
-/** Asked before each request, which counts itself. */
-const whoAsks = "auth.authenticate";
+/** Asked before each request, for one or for several together; the request counts itself. */
+const whoAsks = ["auth.authenticate", "auth.authenticate_all"];
 
 export class CallsForOthers {
   #count = 0;
@@ -16,7 +16,7 @@ export class CallsForOthers {
   }
 
   note(action: string, { principal }: Caller): void {
-    if (principal.kind === "system" || action === whoAsks) return;
+    if (principal.kind === "system" || whoAsks.includes(action)) return;
     if (watching.some((prefix) => action.startsWith(prefix))) return;
     this.#count++;
   }
