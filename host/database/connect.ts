@@ -7,7 +7,7 @@ import { guardPool } from "./guarded-pool.ts";
 import { guardConnection } from "./broken-connection.ts";
 import { BoundValuesDriver } from "../../services/shared/database/bound-values.ts";
 import { Database } from "../../services/shared/database/database.ts";
-import { lentConnections, scopeStatements } from "../../services/shared/database/scope.ts";
+import { transactionPooling, scopeStatements } from "../../services/shared/database/scope.ts";
 import { ServerSilence } from "./server-silence.ts";
 
 /**
@@ -71,14 +71,14 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
   });
   const pool = await orm.driver.getConnection().getNativeClient();
   guardPool(pool, silence, poolWaitMs);
-  const lent = pooled ? lentConnections({ role: "none", search_path: "public", ...begins }) : undefined;
+  const lent = pooled ? transactionPooling({ role: "none", search_path: "public", ...begins }) : undefined;
   const close = async () => {
     silence.close();
     await orm.close();
     probe.close();
   };
   return {
-    database: new Database({ pool, entities: orm.em, lent }),
+    database: new Database({ pool, entities: orm.em, pooling: lent }),
     isSilent: () => silence.isSilent,
     close,
   };

@@ -10,7 +10,7 @@ import { Durations } from "./durations.ts";
 import { MetricsServer } from "./metrics-server.ts";
 import { type Measured, processGauges } from "./process-gauges.ts";
 import { readCounter, readGauge } from "./read-at-scrape.ts";
-import { type Figure, Sampled } from "../../services/shared/sampled.ts";
+import { type MetricSample, CachedSamples } from "../../services/shared/cached-samples.ts";
 
 const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const callBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10];
@@ -141,10 +141,10 @@ export class ProcessMetrics {
   sample<const G extends Readonly<Record<`records_${string}`, GaugeOf>>>(
     source: string,
     gauges: G,
-    read: () => Promise<readonly Figure<keyof G & string>[]>,
+    read: () => Promise<readonly MetricSample<keyof G & string>[]>,
   ): void {
     this.#unread.inc({ source }, 0);
-    const sampled = new Sampled(read, () => this.#unread.inc({ source }));
+    const sampled = new CachedSamples(read, () => this.#unread.inc({ source }));
     for (const [name, { help, labels = [] }] of Object.entries(gauges)) {
       const gauge = new Gauge({
         name,
@@ -152,7 +152,7 @@ export class ProcessMetrics {
         labelNames: [...labels],
         registers: [this.#registry],
         async collect() {
-          const figures = await sampled.figures();
+          const figures = await sampled.samples();
           this.reset();
           // Nothing is shown of what is not known: an old figure would look like a new one.
           if (labels.length === 0) this.remove();

@@ -15,7 +15,7 @@ import { ProcessHealth } from "./process-health.ts";
 import { measured, timedCall } from "../metrics/measured-actions.ts";
 import type { Runtime } from "./runtime.ts";
 import { sessionCheckOf } from "../../services/shared/session-check.ts";
-import { toldTrail, trailed } from "../../services/shared/bus/trailed-actions.ts";
+import { withTraceparent, tracedAction } from "../../services/shared/bus/traced-actions.ts";
 
 /** @param isVisitor of a node that offers nothing: an operator's program */
 export function recordsMiddleware(
@@ -63,12 +63,12 @@ export function recordsMiddleware(
       await runtime.tracing.close();
     },
     localAction: (next, action) =>
-      trailed(
+      tracedAction(
         measured(guardedAction(next, action as RecordsAction, runtime), action, runtime),
         action,
         runtime,
       ),
-    remoteAction: (next, action) => timedCall(toldTrail(next), action.name, runtime),
+    remoteAction: (next, action) => timedCall(withTraceparent(next), action.name, runtime),
     localEvent: (next, event) => guardedEvent(next, event.name ?? "", runtime),
     call: operatorCalls,
   };

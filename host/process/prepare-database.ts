@@ -48,7 +48,7 @@ export async function prepareDatabase(by: PreparedBy): Promise<string> {
     const url = completeLogin(config.databaseAppUrl, logins, secrets.bootIfHeld, services);
     const schema = await awaitSchema(url, {
       msMax: config.schemaWaitSeconds * 1_000,
-      tell: (reason) => by.log.warn(`Not ready yet. ${reason}`),
+      report: (reason) => by.log.warn(`Not ready yet. ${reason}`),
     });
     if (schema === "newer") by.log.info(besideNewer);
     return url;

@@ -11,7 +11,7 @@ import { postgresEnvironment } from "../settings/config.ts";
 import { connect } from "../database/connect.ts";
 import { assertOneBus, sessionNameFor } from "../database/one-bus.ts";
 import type { Database } from "../../services/shared/database/database.ts";
-import { assertTenancyWall } from "../../services/shared/database/guard.ts";
+import { assertTenantIsolation } from "../../services/shared/database/guard.ts";
 import { assertLogin } from "../database/guard-login.ts";
 import { watchSlowStatements } from "../../services/shared/database/statement-watch.ts";
 import { type DataDirectory, openDataDirectory } from "../embedded/data-directory.ts";
@@ -59,7 +59,7 @@ export class Runtime {
   constructor(config: Config, log: Logger) {
     this.config = config;
     this.log = log;
-    this.keys = new KeyCache({ heldMsMax: config.keysHeldSeconds * 1000 });
+    this.keys = new KeyCache({ cachedMsMax: config.keysHeldSeconds * 1000 });
     this.hasher = new PasswordHasher({ workers: config.argon2Workers, queueMax: config.argon2QueueMax });
     this.metrics = config.metricsPort === undefined ? undefined : new ProcessMetrics(this);
   }
@@ -138,7 +138,7 @@ export class Runtime {
       sessionName,
     });
     this.#closing.push(() => connected.close());
-    await assertTenancyWall(connected.database);
+    await assertTenantIsolation(connected.database);
     await assertOneBus(connected.database, sessionName);
     await assertLogin(connected.database, config, (excess) => this.log.warn(excess));
     watchSlowStatements(config.slowQueryMs, levelsOf(this.log).child("database"));

@@ -37,8 +37,9 @@ const listed = defaultLogins
   .join(";");
 
 /**
- * By kind of process: with the replicas of k8s/overlays/production and one more of each, as a rollout has them, the sum stays below
- * the 100 connections of PostgreSQL (test/deploy/connections.test.ts). One of them listens for jobs, two where a service has a runner of its own (mail, messenger).
+ * By kind of process: with the replicas of k8s/overlays/production and one more of each, as a rollout has them, the sum stays
+ * below the 100 connections of PostgreSQL (test/deploy/connections.test.ts). One of them listens for jobs, two where a service
+ * has a runner of its own (mail, messenger).
  */
 const poolMaxes: Readonly<Record<string, number>> = {
   accounts: 5,

@@ -135,7 +135,7 @@ class SdkTracer implements Tracer {
     return this.#open(name, { kind: kinds[kind], attributes: facts, links }, ROOT_CONTEXT);
   }
 
-  goOn(traceparent: unknown, name: string, kind: SpanKind, facts: SpanFacts): OpenSpan | undefined {
+  continue(traceparent: unknown, name: string, kind: SpanKind, facts: SpanFacts): OpenSpan | undefined {
     const known = readTraceparent(traceparent);
     if (known === undefined || (known.traceFlags & TraceFlags.SAMPLED) === 0) return undefined;
     const parent = trace.setSpanContext(ROOT_CONTEXT, { ...known, isRemote: true });
@@ -178,7 +178,7 @@ class SdkSpan implements OpenSpan {
     this.#span.updateName(name);
   }
 
-  note(facts: SpanFacts): void {
+  addFacts(facts: SpanFacts): void {
     this.#span.setAttributes(facts);
   }
 
