@@ -1,5 +1,5 @@
-// Work that is done without a running service: the program runs the services that it needs itself, on the same database and store.
-// Only an embedded database has one user at a time.
+// Work that is done without a running service: the program runs the services that it needs itself, on the same database and
+// store. Only an embedded database has one user at a time.
 import { readConfig } from "../host/settings/config.ts";
 import { StartError } from "../services/shared/start-error.ts";
 import type { Joined } from "./joined.ts";
@@ -21,7 +21,7 @@ export async function joinAlone(
     logLevel: "error" as const,
   };
   try {
-    return await startNode({ config, operator, isVisitor: false, folders, onFailure });
+    return await startNode({ config, operator, isClient: false, folders, onFailure });
   } catch (error) {
     throw error instanceof Error ? error : new StartError(String(error));
   }

@@ -29,7 +29,7 @@ export async function joinBus(env: NodeJS.ProcessEnv, operator: string | undefin
   const onFailure = (reason: string) => {
     throw new StartError(reason);
   };
-  return startNode({ config, operator, isVisitor: true, folders: [], onFailure });
+  return startNode({ config, operator, isClient: true, folders: [], onFailure });
 }
 
 function busEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

@@ -12,7 +12,7 @@ export interface OperatorsNode {
   config: Config;
   operator: string | undefined;
   /** Whether it visits a cluster, and is no process of it. */
-  isVisitor: boolean;
+  isClient: boolean;
   /** Service folders that it runs itself. */
   folders: readonly string[];
   onFailure: (reason: string) => void;
@@ -20,8 +20,8 @@ export interface OperatorsNode {
 
 /** @throws what kept it from starting; nothing of it is left then */
 export async function startNode(node: OperatorsNode): Promise<Joined> {
-  const { config, operator, isVisitor, folders, onFailure } = node;
-  const visit = { isVisitor, logTo: standardError };
+  const { config, operator, isClient, folders, onFailure } = node;
+  const visit = { isClient, logTo: standardError };
   const { options, runtime, flushLog } = assemble(config, onFailure, visit);
   const broker = new ServiceBroker(options);
   await loadServices(broker, folders);

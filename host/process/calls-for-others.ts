@@ -1,16 +1,17 @@
-// How much this process is asked for by others: people, operators and other systems. Who works on something large in it (the
-// backups) learns here whether somebody would have to wait for that.
+// Counts the calls that this process runs for people, operators and other systems. A large job in the process (a backup) reads
+// here whether such calls would have to wait for it.
 import type { Caller } from "../../services/shared/caller.ts";
 
-/** Asked by who watches how the service and its backups are, which is no work of anybody's. */
+/** Calls that only monitor the service and its backups; they are not counted. */
 const watching = ["backups.", "health."];
-/** Asked before each request, which counts itself. */
+/** Called before each request; the request itself is counted. */
 const whoAsks = "auth.authenticate";
 
+/** A counter that only grows. */
 export class CallsForOthers {
   #count = 0;
 
-  /** Since the process began. */
+  /** Calls since the start of the process. */
   get count(): number {
     return this.#count;
   }

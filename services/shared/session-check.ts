@@ -47,7 +47,7 @@ class SessionCheck {
   }
 
   /** @returns the caller with the current rights; @throws Unauthorized when the session has ended */
-  async present(caller: Caller): Promise<Caller> {
+  async refresh(caller: Caller): Promise<Caller> {
     const { principal } = caller;
     if (principal.kind !== "user" || Math.abs(Date.now() - principal.readAt) <= trustedMsMax) return caller;
     const readAt = Date.now();

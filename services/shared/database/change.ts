@@ -102,7 +102,7 @@ export interface ChangeOptions {
 
 /** Runs a change in a transaction of MikroORM; see Database.change. */
 export function runChange<T>(
-  { entities, pooling: pooling }: Pick<DatabaseParts, "entities" | "pooling">,
+  { entities, pooling }: Pick<DatabaseParts, "entities" | "pooling">,
   scope: Scope,
   caller: Caller,
   work: (change: Change) => Promise<T>,
