@@ -59,7 +59,7 @@ function brokerOptions(
   config: Config,
   runtime: Runtime,
   onFailure: (reason: string) => void,
-  isVisitor: boolean,
+  isClient: boolean,
 ): BrokerOptions {
   const nats = natsLink(config);
   const watch = new NodeWatch();
@@ -91,14 +91,14 @@ function brokerOptions(
       strategy: watch.strategy(),
       preferLocal: true,
       // A node that nobody calls does not need to wait for late calls.
-      stopDelay: nats === undefined || isVisitor ? 0 : 500,
+      stopDelay: nats === undefined || isClient ? 0 : 500,
     },
     transit: { maxQueueSize: 5_000 },
     errorHandler: null,
     skipProcessEventRegistration: true,
     // A message is split or bundled with others, and the result is encrypted; the first of these three middlewares is nearest to the transport.
     middlewares: [
-      recordsMiddleware(runtime, onFailure, isVisitor),
+      recordsMiddleware(runtime, onFailure, isClient),
       sealedBus(
         () => new BusSeal(runtime.secrets.bus, runtime.droppedMessages),
         runtime.droppedMessages,

@@ -4,7 +4,7 @@ import { type Assembled, assemble } from "../moleculer.config.ts";
 import { announce } from "./announce.ts";
 import { printFailure, fail } from "./fail.ts";
 import { loadServices } from "./load-services.ts";
-import { openDoor } from "../operators/local-socket.ts";
+import { openLocalSocket } from "../operators/local-socket.ts";
 import { readConfig } from "./settings/config.ts";
 import { stopMsMax } from "../services/shared/drain.ts";
 import { StartError } from "../services/shared/start-error.ts";
@@ -26,9 +26,9 @@ async function start(): Promise<void> {
     stopping.fail();
   });
   const broker = new ServiceBroker(assembled.options);
-  let closeDoor = async (): Promise<void> => {};
+  let closeLocalSocket = async (): Promise<void> => {};
   const close = async () => {
-    await closeDoor();
+    await closeLocalSocket();
     await closeAll(broker, assembled);
   };
   const stopping = new Stopping({
@@ -49,7 +49,7 @@ async function start(): Promise<void> {
     throw error;
   }
   if (stopping.hasBegun) return;
-  closeDoor = await openDoor(broker, assembled.runtime);
+  closeLocalSocket = await openLocalSocket(broker, assembled.runtime);
   announce(broker, assembled.runtime, assembled.signIns);
 }
 

@@ -17,11 +17,11 @@ import type { Runtime } from "./runtime.ts";
 import { sessionCheckOf } from "../../services/shared/session-check.ts";
 import { withTraceparent, tracedAction } from "../../services/shared/bus/traced-actions.ts";
 
-/** @param isVisitor whether the node offers no services: an operator's program */
+/** @param isClient whether the node offers no services: an operator's program */
 export function recordsMiddleware(
   runtime: Runtime,
   onFailure: (reason: string) => void,
-  isVisitor = false,
+  isClient = false,
 ): Middleware {
   let health: ProcessHealth | undefined;
   const { comparison, phases } = runtime;
@@ -35,7 +35,7 @@ export function recordsMiddleware(
       phases.onceReady(() => comparison.assertFits());
     },
     async starting(broker: ServiceBroker) {
-      if (broker.services.length === 0 && !isVisitor)
+      if (broker.services.length === 0 && !isClient)
         throw new StartError("SERVICES names no service of this program.");
       health = await serveHealth(broker, runtime);
       const { metricsPort, metricsHost } = runtime.config;
@@ -44,7 +44,7 @@ export function recordsMiddleware(
       await phases.check();
       await runtime.open(entitiesOf(broker), onFailure);
       // A node without services has no settings that others depend on.
-      if (!isVisitor) comparison.publish(broker, onFailure);
+      if (!isClient) comparison.publish(broker, onFailure);
     },
     // The bus is connected, and the other nodes were asked to introduce themselves. Services run jobs from their start on.
     serviceStarting: async () => comparison.assertFits(),
