@@ -96,7 +96,8 @@ function brokerOptions(
     transit: { maxQueueSize: 5_000 },
     errorHandler: null,
     skipProcessEventRegistration: true,
-    // A message is split or bundled with others, and the result is encrypted; the first of these three middlewares is nearest to the transport.
+    // A message is split or bundled with others, and the result is encrypted; the first of these three middlewares is nearest to
+    // the transport.
     middlewares: [
       recordsMiddleware(runtime, onFailure, isClient),
       sealedBus(

@@ -112,5 +112,8 @@ export class TenantBatches<Item, Result, Key = number> {
 
 function isHopeless(error: unknown): boolean {
   const { publicError } = translate(error);
-  return ("type" in publicError && publicError.type === "unavailable") || errorCode(error) === sqlStates.queryCanceled;
+  return (
+    ("type" in publicError && publicError.type === "unavailable") ||
+    errorCode(error) === sqlStates.queryCanceled
+  );
 }

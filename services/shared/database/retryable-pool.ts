@@ -1,7 +1,7 @@
-// The pool that is given to graphile-worker. graphile-worker reports the end of a job without awaiting the answer, and tries again
-// only for a few error codes. Any other error during a restart of PostgreSQL would be an unhandled rejection and end the process.
-// Therefore all errors of a lost connection get the code that graphile-worker retries (cannot_connect_now). To report the end of
-// a job twice does no harm.
+// The pool that is given to graphile-worker. graphile-worker reports the end of a job without awaiting the answer, and tries
+// again only for a few error codes. Any other error during a restart of PostgreSQL would be an unhandled rejection and end the
+// process. Therefore all errors of a lost connection get the code that graphile-worker retries (cannot_connect_now). To report
+// the end of a job twice does no harm.
 import type pg from "pg";
 import { errorCode } from "../start-error.ts";
 import { isLostDatabase } from "../failures.ts";
