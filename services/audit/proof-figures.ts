@@ -1,5 +1,5 @@
 // When the audit log was last signed and proved, and whether the proofs found anything, for who watches.
-import { known } from "../shared/sampled.ts";
+import { known } from "../shared/cached-samples.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { readProofs } from "./checkpoints/standings.ts";
 

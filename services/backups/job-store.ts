@@ -182,7 +182,10 @@ export async function endJob(
   return ended.length === 1;
 }
 
-/** What it needs is away: another try follows after a pause, and the job's status says when and why. @returns false when another worker has it */
+/**
+ * What it needs is away: another try follows after a pause, and the job's status says when and why.
+ * @returns false when another worker has it
+ */
 export async function postponeJob(
   change: PlainChange,
   id: string,

@@ -1,5 +1,5 @@
-// What a restore compares: the archive's rows, laid out under the job $1 (`s`), with those of the tenant $2 as they are now (`c`).
-// The plan counts by it, the restore acts by it.
+// What a restore compares: the archive's rows, laid out under the job $1 (`s`), with those of the tenant $2 as they are now
+// (`c`). The plan counts by it, the restore acts by it.
 
 export const restoredTables = [
   "tenants",

@@ -30,7 +30,8 @@ async function addStep(change: PlainChange, held: Held, step: Step, facts: Outco
 
 /**
  * The fault went away by itself.
- * @param why a look did not find it: then what is being mended at this moment is left to whoever mends it, who writes down what was
+ * @param why a look did not find it: then what is being mended at this moment is left to whoever mends it, who writes down what
+ * was
  *   done; or there was nothing to mend when its turn came
  */
 export async function endIncident(

@@ -14,7 +14,10 @@ const windowLogMax = 23;
 /** Heads, padding and the manifest, beside the tables' own bytes: a file of a part has 512 and up to 511. */
 const overheadBytes = 4 * 1024 * 1024;
 
-/** Of a table, summed and handed on at a time: PostgreSQL takes in some forty rows then, and whoever waits for it waits for no more. */
+/**
+ * Of a table, summed and handed on at a time: PostgreSQL takes in some forty rows then, and whoever waits for it waits for no
+ * more.
+ */
 const sliceBytes = 64 * 1024;
 
 /** What takes the tables' bytes, table after table. */

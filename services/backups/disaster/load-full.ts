@@ -2,7 +2,7 @@
 // triggers keep, in one transaction. Its end comes only when every byte of the archive was compared with the manifest: so it is
 // read once, and of a damaged one nothing stays.
 import { Bulk, quoted } from "../../shared/database/bulk.ts";
-import { advanceSequences, loadAside } from "../../shared/database/bulk-load.ts";
+import { advanceSequences, loadWithoutDefinitions } from "../../shared/database/bulk-load.ts";
 import { StartError } from "../../shared/start-error.ts";
 import type { Store } from "../../../mixins/store/store.ts";
 import type { ArchivedTable } from "../archive/manifest.ts";
@@ -52,8 +52,11 @@ export async function loadFull(
       await finishRows(bulk, backup);
     };
     const filled = tables.map(({ name, bytes }) => ({ name, isLarge: bytes >= largeBytesMin }));
-    await loadAside(bulk, [...filled, { name: "user_counts", isLarge: false }], fill, (nth, all) =>
-      show("building the indexes", loadingShare + ((99 - loadingShare) * nth) / all),
+    await loadWithoutDefinitions(
+      bulk,
+      [...filled, { name: "user_counts", isLarge: false }],
+      fill,
+      (nth, all) => show("building the indexes", loadingShare + ((99 - loadingShare) * nth) / all),
     );
     await advanceSequences(bulk);
     await bulk.commit();
