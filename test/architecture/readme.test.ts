@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
+import { tableDecisions } from "../../services/backups/table-decisions.ts";
 import { describeSettings } from "../../host/settings/config.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -92,6 +93,16 @@ describe("ARCHITECTURE.md", () => {
     );
     expect(ofParts.filter((page) => !text.includes(`](${page}`))).toEqual([]);
   });
+});
+
+it("docs/scale.md says of every table how it would be spread over several machines", () => {
+  const page = readFileSync(join(root, "docs/scale.md"), "utf8");
+  const listed = ["distributed", "reference", "local"].flatMap((kind) => {
+    const [, list = ""] = new RegExp(`<!-- ${kind} -->(.*?)<!-- /${kind} -->`).exec(page) ?? [];
+    return [...list.matchAll(/`(\w+)`/g)].map(([, table]) => table);
+  });
+  // That this is every table of the database is compared in test/backups/table-decisions.test.ts.
+  expect(listed.sort()).toEqual(Object.keys(tableDecisions).sort());
 });
 
 describe("the README", () => {
