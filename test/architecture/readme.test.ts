@@ -52,8 +52,8 @@ it.each(pages)("no link of %s leads nowhere", (page) => {
   expect(broken.map(([link]) => link)).toEqual([]);
 });
 
-/** A text in backticks that is a path; one that holds a placeholder is none. */
-const sourceName = /^(?:[\w.-]+\/)*[\w.-]+\.(?:ts|mjs|cjs|js|json|yaml|md|svg|conf|sql)$/;
+/** A text in backticks that is a path; one that holds a placeholder is none, and what ends with .js may be a package. */
+const sourceName = /^(?:[\w.-]+\/)*[\w.-]+\.(?:ts|mjs|cjs|json|yaml|md|svg|conf|sql)$/;
 const folderName = /^(?:[\w.-]+\/)+$/;
 const topFolders = new Set(files.flatMap((file) => (file.includes("/") ? [`${file.split("/")[0]}/`] : [])));
 /** Names that stand for many files, and files that are not the checkout's: inside an archive, of packages, of a run. */
