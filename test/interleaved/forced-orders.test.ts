@@ -9,7 +9,7 @@ import { sealedPlaces } from "../../services/crypto/sealed-columns.ts";
 import { readKeys } from "../../services/crypto/tenant-keys.ts";
 import { type BatchBounds, resealBatch } from "../../services/crypto/reseal-batch.ts";
 import { decideBatch } from "../../services/payments/decide-batch.ts";
-import { type Known, readStatement, writeStatement } from "../../services/payments/inbox-statements.ts";
+import { type KnownState, readStatement, writeStatement } from "../../services/payments/inbox-statements.ts";
 import { seed } from "../../host/seed.ts";
 import { Caller } from "../../services/shared/caller.ts";
 import type { Database } from "../../services/shared/database/database.ts";
@@ -125,10 +125,10 @@ describe("deliveries, when another worker has taken over", () => {
 });
 
 describe("payments, when another process was quicker", () => {
-  const known = async (id: string, paymentId: string): Promise<Known> => {
+  const known = async (id: string, paymentId: string): Promise<KnownState> => {
     const [{ subdomain }] = await query("select subdomain from tenants where id = $1", [tenantId]);
     const asked = [{ provider: "card", id, paymentId }];
-    const read = await database.readOne<Known>(platform, readStatement(subdomain, asked));
+    const read = await database.readOne<KnownState>(platform, readStatement(subdomain, asked));
     if (read === undefined) throw new Error("a select without a table answers a row");
     return read;
   };

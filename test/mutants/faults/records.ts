@@ -94,7 +94,7 @@ export const recordFaults: readonly PlantedFault[] = [
   {
     says: "two equal notifications of one batch both act",
     file: "services/payments/decide-batch.ts",
-    text: "this.#seen.set(key, { hash, state: line.state, tenantId: line.tenant_id });",
+    text: "this.#notifications.set(key, { hash, state: line.state, tenantId: line.tenant_id });",
     replacement: "",
     tests: { "test/payments/payment.rules.test.ts": "two that are equal act once" },
   },
