@@ -1,11 +1,11 @@
-// Targets with deliveries that are due while nothing says so: no worker would ever look at them again.
+// Detects targets with due deliveries that no worker will find, failing webhooks, and a lagging outbox.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Detector, Remedy } from "../../mixins/healing/port.ts";
 import { numberIn } from "../../mixins/healing/targets.ts";
 
 const foundMax = 100;
-/** Longer than any lease, and than a worker takes to note when a target is due next. */
+/** Longer than any lease, and than a worker takes to store a target's next due time. */
 const lateSeconds = 120;
 
 const isStuck = `t.deleted_at is null and (t.next_due_at is null or t.next_due_at > now())
@@ -21,6 +21,7 @@ interface Row {
   seconds: number;
 }
 
+/** The remedy `delivery_stuck`: its target is `target:<id>`; healing marks the target as due. */
 export const deliveryStuck: Remedy = {
   async find(site, { target }) {
     const one = target === undefined ? null : (numberIn("target", target) ?? 0);
@@ -59,9 +60,10 @@ export const deliveryStuck: Remedy = {
   },
 };
 
-/** A tenant is told itself when a webhook is switched off, after five days: operators hear of it before. */
+/** The tenant is notified when a webhook is disabled after five days. Operators are notified earlier. */
 const failingHours = 48;
 
+/** The detector `webhook_failing`; its target is `webhook:<id>`. */
 export const webhookFailing: Detector = {
   async find(site, { target }) {
     const rows = await site.db.read<{ id: number; tenant_id: number; hours: number }>(platform, {
@@ -82,9 +84,10 @@ export const webhookFailing: Detector = {
   },
 };
 
-/** The queue is looked at four times a second. */
+/** The queue is polled four times a second. */
 const laggingSeconds = 120;
 
+/** The detector `outbox_lagging`. */
 export const outboxLagging: Detector = {
   async find(site) {
     const row = await site.db.readOne<{ waiting: number; seconds: number | null }>(platform, {
