@@ -1,4 +1,4 @@
-// The audit log as its proofs found it: a chain that is broken, and proofs that are not made any more.
+// Detects broken chains, and logs whose verification is overdue.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Detector, Remedy } from "../../mixins/healing/port.ts";
@@ -6,7 +6,7 @@ import { numberIn } from "../../mixins/healing/targets.ts";
 import { checkpointTask } from "./checkpoints/run-checkpoints.ts";
 
 const foundMax = 100;
-/** Each log is proved once a day, and a long one in several goes. */
+/** Each log is verified once a day, a long one in several runs. */
 const proofHoursMax = 50;
 
 const proofs = {
@@ -15,6 +15,7 @@ const proofs = {
   values: [],
 };
 
+/** The detector `audit_chain_broken`; its target is `tenant:<id>`. */
 export const auditChainBroken: Detector = {
   async find(site, { target }) {
     const rows = await site.db.read<{ tenant_id: number; seq: string; proved: string | null }>(platform, {
@@ -33,6 +34,7 @@ export const auditChainBroken: Detector = {
   },
 };
 
+/** The remedy `audit_proof_overdue`; healing starts a verification. */
 export const auditProofOverdue: Remedy = {
   async find(site, { target }) {
     const rows = await site.db.read<{ tenant_id: number; hours: number }>(platform, {

@@ -25,7 +25,8 @@ function fieldsOf(value: unknown): Fields {
 export function readUpdate(value: unknown): Update | undefined {
   const { update_id: id, message, my_chat_member: membership } = fieldsOf(value);
   if (!isId(id)) return undefined;
-  const action = message === undefined ? readMembership(fieldsOf(membership)) : readMessage(fieldsOf(message));
+  const action =
+    message === undefined ? readMembership(fieldsOf(membership)) : readMessage(fieldsOf(message));
   return action === undefined ? { id } : { id, action };
 }
 
