@@ -12,7 +12,7 @@ export const recordFaults: readonly PlantedFault[] = [
   {
     says: "verify does not see that a log's tail is cut",
     file: "services/audit/verify-audit.ts",
-    text: "verifier.missing(endSeq);",
+    text: "verifier.reportMissing(endSeq);",
     replacement: "",
     tests: { "test/api/audit-chain.test.ts": "a cut tail" },
   },
