@@ -1,4 +1,4 @@
-// What should be there and is not: a full backup that is young enough, its proof, and the end of a freeze.
+// Detects a missing or too old full backup, an overdue test restore, and a freeze that was left behind.
 import { randomUUID } from "node:crypto";
 import type { FaultCode } from "../../mixins/healing/catalogue.ts";
 import { platform } from "../shared/database/scope.ts";
@@ -8,9 +8,9 @@ import { newBackupId } from "./begin-backup.ts";
 import { underWay } from "./job.rules.ts";
 import { insertJob, type NewJob, system } from "./job-store.ts";
 
-/** The proof is made weekly. */
+/** The test restore runs weekly. */
 const proofDaysMax = 9;
-/** Of a freeze that nobody prolonged; the hourly sweep takes them after an hour. */
+/** Age of a freeze that was not renewed. The sweep deletes it after an hour. */
 const freezeMinutes = 10;
 const everything = "everything";
 
@@ -34,7 +34,7 @@ const hoursSince = (moment: string) => `extract(epoch from now() - ${moment})::f
 
 const backupOverdue: Remedy = {
   find: (site) =>
-    overdue(
+    findOverdue(
       site,
       `select ${hoursSince(`coalesce(${newestFull}, (select min(created_at) from tenants))`)} as hours,
          ${jobIsUnderWay("backup")} as under_way`,
@@ -60,7 +60,7 @@ const backupOverdue: Remedy = {
 
 const proofOverdue: Remedy = {
   find: (site) =>
-    overdue(
+    findOverdue(
       site,
       `select coalesce(${hoursSince(`(select coalesce(max(tested_at) filter (where test_passed), min(created_at))
            from backups where type = 'full' and state = 'complete')`)}, 0) as hours, ${jobIsUnderWay("test")} as under_way`,
@@ -108,7 +108,7 @@ const freezeLeftBehind: Remedy = {
   },
 };
 
-/** Named here so that a fault of the catalogue that is none of the backups' cannot be among them. */
+/** Typed here, so that only faults of the catalogue can be listed. */
 export const backupFaults = {
   backup_overdue: backupOverdue,
   proof_overdue: proofOverdue,

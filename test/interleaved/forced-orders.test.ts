@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { ServiceBroker } from "moleculer";
 import { jobs } from "../../mixins/jobs/jobs.ts";
-import { endJob, keepJob, leaseJob } from "../../services/backups/job-store.ts";
+import { endJob, renewJob, leaseJob } from "../../services/backups/job-store.ts";
 import { isNeeded, needsOf, retireDataKeys } from "../../services/crypto/retire-keys.ts";
 import { sealedPlaces } from "../../services/crypto/sealed-columns.ts";
 import { readKeys } from "../../services/crypto/tenant-keys.ts";
@@ -390,7 +390,7 @@ describe("a backup's job", () => {
     await query("update backup_jobs set leased_until = now() - interval '1 second' where id = $1", [id]);
     expect(await leaseJob(database, id, present)).toMatchObject({ id, tries: 2 });
     const at = { status: "running", step: "-", percent: 1, rows: 0, bytes: 0 } as const;
-    expect(await keepJob(database, id, late, at)).toBe(false);
+    expect(await renewJob(database, id, late, at)).toBe(false);
     const end = (worker: string) =>
       database.change(platform, caller, (change) => endJob(change, id, worker, "succeeded"));
     expect([await end(late), await end(present), await end(present)]).toEqual([false, true, false]);

@@ -1,5 +1,5 @@
-// From one snapshot of the database to an encrypted archive in the store, as one stream: COPY, tar, zstd, encryption. What is
-// in memory at a time does not grow with the tables, and nothing plain is written anywhere.
+// Writes an encrypted archive to the store from one snapshot of the database, as one stream: COPY, tar, zstd,
+// encryption. The memory in use does not grow with the tables, and no plain text is written anywhere.
 import { createHash, type Hash, type KeyObject } from "node:crypto";
 import { Transform, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -12,7 +12,7 @@ import { columnsLeftOut, type TableName, tablesOf } from "../table-decisions.ts"
 import { type ArchivedTable, archiveNameOf, type Contents, dataKeyOf } from "./manifest.ts";
 import { tarEnd, tarFile } from "./tar.ts";
 
-/** Fewer than a file may have. What COPY gives is one part as it is. */
+/** Smaller than the maximum of a file. A chunk from COPY becomes one part without copying. */
 const partBytes = copyChunkBytes;
 const compressionLevel = 1;
 
@@ -24,13 +24,18 @@ export interface Meter {
   rest(reading: CopyOut): Promise<void>;
 }
 
+/** What was written. */
 export interface Written {
   contents: Contents;
   file: { bytes: number; sha256: string };
   storedBytes: number;
 }
 
-/** @param bulk a snapshot that has begun; @param facts all that the manifest says but the tables */
+/**
+ * Writes all tables of the backup's type.
+ * @param bulk a connection with an open snapshot
+ * @param facts the manifest's contents without the tables
+ */
 export async function writeArchive(
   bulk: Bulk,
   store: Store,
@@ -46,7 +51,7 @@ export async function writeArchive(
     params: { [constants.ZSTD_c_compressionLevel]: compressionLevel },
     chunkSize: 256 * 1024,
   });
-  // The one who fails first is the reason; the other is told to end, and its error is an echo.
+  // The first failure is the reason; the other stream is aborted, and its error is ignored.
   const stop = new AbortController();
   const either = AbortSignal.any([signal, stop.signal]);
   const flowing = Promise.all([
@@ -152,7 +157,7 @@ class Packing {
 
 const partName = (table: string, nth: number) => `tables/${table}/${String(nth).padStart(8, "0")}.copy`;
 
-/** The parts of a stream, numbered from 1; what comes is put together until it is worth a file. */
+/** The parts of a stream, numbered from 1. Small chunks are combined to a part. */
 async function* partsOf(stream: AsyncIterable<Buffer>): AsyncGenerator<[number, Buffer]> {
   let held: Buffer[] = [];
   let bytes = 0;
@@ -186,7 +191,7 @@ async function columnsOf(
   return columns;
 }
 
-/** A tenant's rows are named twice: here, and by the policies beneath. */
+/** A tenant's rows are selected here, and in addition by the row-level policies. */
 function selectOf(
   { tenant_id: tenantId }: Contents,
   table: string,
@@ -198,7 +203,7 @@ function selectOf(
   return `(select ${list} from public.${quoted(table)}${where})`;
 }
 
-/** Counts and sums what passes. */
+/** Counts the bytes and computes their checksum. */
 class Summing extends Transform {
   bytes = 0;
   readonly #hash: Hash = createHash("sha256");
