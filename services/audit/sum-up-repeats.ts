@@ -23,12 +23,12 @@ export async function sumUpRepeats(this: { runtime: Runtime }): Promise<void> {
   const { runtime } = this;
   const { database } = runtime;
   for (const tenantId of await tenantsWith(database, "audit_repeats where ends_at <= now()")) {
-    await forTenant(database, tenantId, (change) => sumUp(change, runtime, tenantId));
+    await forTenant(database, tenantId, (change) => summarise(change, runtime, tenantId));
   }
   const unreported =
     "daily_counts where day < (now() at time zone 'utc')::date and taken > bound and told_at is null";
-  for (const tenantId of await tenantsWith(database, untold))
-    await forTenant(database, tenantId, (change) => tellLeftOut(change, tenantId));
+  for (const tenantId of await tenantsWith(database, unreported))
+    await forTenant(database, tenantId, (change) => auditLeftOut(change, tenantId));
   await database.write(platform, service, {
     name: "audit.sweep_counts",
     text: `delete from daily_counts where day < (now() at time zone 'utc')::date - ${countsKeptDays}`,

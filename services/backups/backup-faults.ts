@@ -19,7 +19,7 @@ interface Age {
   under_way: boolean;
 }
 
-async function overdue(site: DetectorCall, text: string, hoursMax: number): Promise<FoundFaults> {
+async function findOverdue(site: DetectorCall, text: string, hoursMax: number): Promise<FoundFaults> {
   if (site.runtime.config.backupCron === undefined) return { found: [] };
   const row = await site.db.readOne<Age>(platform, { text, values: [underWay] });
   if (row === undefined || row.under_way || row.hours < hoursMax) return { found: [] };
@@ -32,6 +32,7 @@ const jobIsUnderWay = (kind: string) =>
 const newestFull = "(select max(created_at) from backups where type = 'full' and state = 'complete')";
 const hoursSince = (moment: string) => `extract(epoch from now() - ${moment})::float8 / 3600`;
 
+/** Healing starts a full backup. */
 const backupOverdue: Remedy = {
   find: (site) =>
     findOverdue(
@@ -58,6 +59,7 @@ const backupOverdue: Remedy = {
   },
 };
 
+/** Healing starts a test restore. */
 const proofOverdue: Remedy = {
   find: (site) =>
     findOverdue(
@@ -76,6 +78,7 @@ const proofOverdue: Remedy = {
   },
 };
 
+/** Its target is `tenant:<id>`. */
 const freezeLeftBehind: Remedy = {
   async find(site, { target }) {
     const one = target === undefined ? null : (numberIn("tenant", target) ?? 0);

@@ -28,7 +28,7 @@ export interface StagedRows {
   highest: number | null;
 }
 
-/** What of a tenant's archive is laid out, by table: each is gone through once. */
+/** Counts the rows of a tenant's staged archive, by table, with one scan each. */
 export async function countStaged(bulk: Bulk, job: string): Promise<Record<string, StagedRows>> {
   const counts = restoredTables.map(
     (table) =>

@@ -15,7 +15,7 @@ const byFault = {
   unavailable: "store_unavailable",
 } as const satisfies Record<StoreError["fault"], FailureCode>;
 
-/** @returns why the job failed; `JobFailed` thrown within a stream comes as its cause */
+/** @returns the reason of the failure; a `JobFailed` thrown in a stream arrives as its cause */
 export function failureFrom(error: unknown): Failure {
   if (error instanceof JobFailed) return failureOf(error.code);
   if (error instanceof ArchiveDamaged) return failureOf("archive_damaged");

@@ -149,7 +149,7 @@ async function knownAmong({ db }: DetectorCall, ids: readonly string[]): Promise
 }
 
 /** Lists only a backup of this installation whose manifest is verified by its archive's key. */
-async function relist(site: DetectorCall, store: Store, id: string) {
+async function listAgain(site: DetectorCall, store: Store, id: string) {
   const signal = AbortSignal.timeout(openMsMax);
   const keyring = new ArchiveKeyring(site.broker);
   const row = await site.db.readOne<{ tenant_id: number | null }>(platform, {

@@ -19,7 +19,7 @@ import type { LaidOut } from "./moving/moving.ts";
 import { openArchive } from "./open-archive.ts";
 import { planning } from "./read-plan.ts";
 import { numberedTables, restoreStatements, sequenceText } from "./restore-statements.ts";
-import { assertStillWanted } from "./still-wanted.ts";
+import { assertRequesterMayRestore } from "./requester-rights.ts";
 
 type Succeed = (
   change: PlainChange,
@@ -132,10 +132,10 @@ async function exchangeInTransaction(
     await bulk.query(`select pg_advisory_xact_lock(${swapLock}, $1)`, [tenantId]);
     const now = await assertLaidOut(bulk, job, laidOut);
     await bulk.query(planning);
-    const changed = await exchange(bulk, held, [job, tenantId], unusableHash);
+    const changed = await exchange(bulk, leased, [job, tenantId], unusableHash);
     const highest = numberedTables.map((table) => now[table]?.highest ?? null);
     await bulk.query(sequenceText, highest);
-    await held.say({ step: "ending", percent: shares.swapping });
+    await leased.renewNow({ step: "ending", percent: shares.swapping });
     await bulk.asPlatform();
     const change = recording(<Row>(text: string, values: readonly unknown[] = []) =>
       bulk.query<Row & object>(text, values),

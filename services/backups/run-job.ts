@@ -125,7 +125,7 @@ const kinds = { backup: "backup", restore: "restore", test: "backup" } as const;
  * Ends the job in the transaction of its changes.
  * @throws Error when another worker holds the lease, so that the transaction is rolled back
  */
-async function endWell(
+async function succeed(
   change: PlainChange,
   { job, worker }: LeasedJob,
   ending: NonNullable<Ending>,

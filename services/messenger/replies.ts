@@ -26,7 +26,7 @@ export async function sendReply(this: { runtime: Runtime }, payload: unknown): P
   const { chat_id: chatId, reply, asked_at: askedAt } = payload as Payload;
   const { runtime } = this;
   const bot = botOf(runtime);
-  if (bot === undefined || (await databaseMs(runtime.database)) - askedAt > keptMs) return;
+  if (bot === undefined || (await databaseMs(runtime.database)) - askedAt > expiresAfterMs) return;
   const text = reply === "code" ? await drawCode(runtime, bot, chatId) : await textOf(runtime, chatId, reply);
   if (text === undefined) return;
   const { outcome } = await sendText(bot, chatId, text, new AbortController().signal);

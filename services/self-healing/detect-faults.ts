@@ -74,28 +74,28 @@ export async function detectFaults(
   const summary: RunSummary = { looked: 0, found: 0, opened: 0, silent: [], unanswered: [], left: [] };
   const silent = new Set<string>();
   const failures: unknown[] = [];
-  const lane = async () => {
-    while (!asking.isOver) {
+  const worker = async () => {
+    while (!calls.isOver) {
       const known = waiting.shift();
       if (known === undefined) return;
-      const look = await lookFor(asking, known, last.get(known.code)?.cursor ?? null);
+      const look = await detectFault(calls, known, lastRuns.get(known.code)?.cursor ?? null);
       try {
-        seen.opened += await recordLook(looker, look, asking);
+        summary.opened += await recordDetection(looker, look, calls);
       } catch (error) {
-        // What one detector answers, and nobody can write down, keeps no other fault from being looked for.
+        // A result that cannot be stored must not prevent the detection of other faults.
         looker.runtime.log.error({ code: known.code, err: error }, "a look could not be recorded");
-        asking.failed(known.code, known.at);
+        calls.failed(known.code, known.at);
         failures.push(error);
         continue;
       }
-      seen.looked += 1;
-      seen.found += look.findings.length;
+      summary.looked += 1;
+      summary.found += look.findings.length;
       for (const service of look.silent) silent.add(service);
     }
   };
-  await Promise.all(Array.from({ length: lanes }, lane));
+  await Promise.all(Array.from({ length: concurrentMax }, worker));
   // It is the database then, and the job is tried again.
-  if (seen.looked === 0 && failures.length > 0) throw failures[0];
+  if (summary.looked === 0 && failures.length > 0) throw failures[0];
   return {
     ...summary,
     silent: [...silent].sort(),

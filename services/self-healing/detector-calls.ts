@@ -1,7 +1,7 @@
 // The calls of a detection run to the detectors of the services. The waiting time is limited by the run, so
 // that the run ends in time and lists the detectors that did not answer.
 import { askForFaults, askMsMax, type FindResult } from "../../mixins/healing/port.ts";
-import type { Looker } from "./look.ts";
+import type { DetectionContext } from "./detect-faults.ts";
 
 /** A detector that failed or did not answer in time. */
 export interface Unanswered {
@@ -45,14 +45,14 @@ export class DetectorCalls {
     return [...this.#unanswered.values()].sort(byCode);
   }
 
-  /** What a detector answered, or did not, is of no use: it is named. */
+  /** Lists the detectors of a fault whose answer could not be used. */
   failed(code: string, services: readonly string[]): void {
     for (const service of services)
       if (this.#unanswered.size < namedMax) this.#unanswered.set(`${code} ${service}`, { code, service });
   }
 
-  /** @returns undefined when the detector does not answer, or its service has not before */
-  async ask(service: string, asked: Parameters<typeof askForFaults>[2]): Promise<FindResult | undefined> {
+  /** @returns undefined when the detector does not answer, or its service has failed too often */
+  async call(service: string, asked: Parameters<typeof askForFaults>[2]): Promise<FindResult | undefined> {
     const failures = this.#failures.get(service) ?? 0;
     const msLeft = this.#endsAt - performance.now();
     if (failures >= unansweredMax || msLeft < 1) return undefined;

@@ -70,8 +70,8 @@ async function healIncident(healer: Healer, incidentId: number): Promise<void> {
   if (stopping.aborted && outcome.result === "failed") throw new Error("the process stops");
   await runtime.database.change(platform, system, (change) =>
     outcome.result === "gone"
-      ? endIncident(change, held, "nothing to mend")
-      : recordOutcome(change, held, outcome),
+      ? endIncident(change, incident, "nothing to mend")
+      : recordOutcome(change, incident, outcome),
   );
   runtime.log.info(
     { incident: incident.id, code: incident.code, result: outcome.result, facts: outcome.facts },

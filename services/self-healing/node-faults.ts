@@ -46,7 +46,7 @@ function nodesOf(broker: ServiceBroker): Node[] {
     });
 }
 
-async function ask(broker: ServiceBroker, node: Node): Promise<Heard> {
+async function ask(broker: ServiceBroker, node: Node): Promise<NodeAnswer> {
   const askedAt = performance.now();
   const answer = await askForFaults(broker, node.service, { code: nodeFactsCode }, node.id, askMs).catch(
     () => undefined,
@@ -54,32 +54,32 @@ async function ask(broker: ServiceBroker, node: Node): Promise<Heard> {
   // Created by nodeFacts() of this or another version of the program; facts that are missing there are not
   // compared.
   const facts = answer?.findings[0]?.evidence as NodeFacts | undefined;
-  return { node, facts, askedAt, heardAt: performance.now() };
+  return { node, facts, askedAt, answeredAt: performance.now() };
 }
 
-async function hearAll({ broker }: DetectorCall): Promise<Heard[]> {
-  const heard = await Promise.all(nodesOf(broker).map((node) => ask(broker, node)));
+async function askAllNodes({ broker }: DetectorCall): Promise<NodeAnswer[]> {
+  const answers = await Promise.all(nodesOf(broker).map((node) => ask(broker, node)));
   // A node that was just starting, stopping or busy answers at the second call, or has disappeared.
-  const still = new Set(nodesOf(broker).map(({ id }) => id));
-  const again = heard.filter(({ facts, node }) => facts === undefined && still.has(node.id));
-  const second = await Promise.all(again.map(({ node }) => ask(broker, node)));
-  return [...heard.filter(({ facts }) => facts !== undefined), ...second];
+  const present = new Set(nodesOf(broker).map(({ id }) => id));
+  const unanswered = answers.filter(({ facts, node }) => facts === undefined && present.has(node.id));
+  const second = await Promise.all(unanswered.map(({ node }) => ask(broker, node)));
+  return [...answers.filter(({ facts }) => facts !== undefined), ...second];
 }
 
 /** @param judge returns evidence if the node is at fault */
 function ofNodes(
   judge: (
-    heard: Heard,
-    all: readonly Heard[],
+    answer: NodeAnswer,
+    all: readonly NodeAnswer[],
     site: DetectorCall,
   ) => Promise<FoundFault["evidence"] | undefined>,
 ): Detector {
   return {
     async find(site, { target }) {
-      const all = await hearAll(site);
+      const all = await askAllNodes(site);
       const found: FoundFault[] = [];
-      for (const heard of all) {
-        const named = `node:${heard.node.id}`;
+      for (const answer of all) {
+        const named = `node:${answer.node.id}`;
         if (target !== undefined && target !== named) continue;
         const evidence = await judge(answer, all, site);
         if (evidence !== undefined) found.push({ target: named, tenantId: null, evidence });
@@ -98,15 +98,15 @@ export const nodeSilent = ofNodes(async ({ node, facts }) =>
  * The detector `clocks_apart`. The reference is the database's clock. The travel time of the messages is
  * subtracted.
  */
-export const clocksApart = ofNodes(async ({ facts, askedAt, answeredAt: heardAt }, _all, { db }) => {
+export const clocksApart = ofNodes(async ({ facts, askedAt, answeredAt: answeredAt }, _all, { db }) => {
   if (facts === undefined) return undefined;
   const before = performance.now();
   const databases = await databaseMs(db);
   const after = performance.now();
   // What the database's clock showed when the node told its own.
-  const then = databases + (askedAt + heardAt) / 2 - (before + after) / 2;
+  const then = databases + (askedAt + answeredAt) / 2 - (before + after) / 2;
   const ahead = facts.clock_ms - then;
-  const uncertain = (heardAt - askedAt + after - before) / 2;
+  const uncertain = (answeredAt - askedAt + after - before) / 2;
   if (Math.abs(ahead) - uncertain < apartMsMax) return undefined;
   return { ahead_ms: Math.round(ahead), uncertain_ms: Math.round(uncertain), max_ms: apartMsMax };
 });

@@ -12,10 +12,13 @@ import { endIncident, type HealingIncident, suspend } from "./record-outcome.ts"
 import { propose } from "./seed-fixes.ts";
 import { notifyOperators } from "./notify-operators.ts";
 
-/** Of those that a look did not find again, so many are asked for by name. */
-const askedMax = 50;
-const toldMax = 20;
-/** Of one fault: a person has been told long before, and what is beyond is found again when these have ended. */
+/** Incidents not found again that are checked individually in a run. */
+const checkedMax = 50;
+const publishedMax = 20;
+/**
+ * Bound of open incidents per fault. Operators were notified long before, and further targets are found again
+ * when these have ended.
+ */
 const liveMax = 1_000;
 
 /** An end later than that was written before the database's clock was set back. */
@@ -37,11 +40,12 @@ export async function recordDetection(
   const { code } = look.known;
   const disappeared = await findDisappeared(context, look, calls);
   return database.change(platform, system, async (change) => {
-    await noteLook(change, look);
-    // Whoever confirms or deletes the fix holds its row before they write to its incidents: so does a look.
-    if (gone.length > 0)
+    await saveRun(change, look);
+    // Confirming or deleting a fix locks its row before it writes to its incidents, so a detection run does
+    // too.
+    if (disappeared.length > 0)
       await change.execute("select id from fixes where code = $1 and deleted_at is null for update", [code]);
-    for (const held of gone) await endIncident(change, held, "not found");
+    for (const incident of disappeared) await endIncident(change, incident, "not found");
     const opened = look.findings.length === 0 ? [] : await openIncidents(change, look);
     await enqueueDue(change, code);
     return opened.length;
@@ -63,7 +67,7 @@ async function saveRun(
 
 /**
  * A run may cover only a part of the targets, so a target that it did not report is checked individually
- * before it counts as gone.
+ * before it counts as disappeared.
  */
 async function findDisappeared(
   { runtime }: DetectionContext,
@@ -181,7 +185,7 @@ async function openIncident(
 const secondsSince = (at: number) => (performance.now() - at) / 1000;
 
 /** Counts only incidents since the confirmation: the person who confirmed has seen the earlier ones. */
-async function guardAgainstMass(change: PlainChange, look: Look, fixId: number): Promise<void> {
+async function guardAgainstMass(change: PlainChange, look: DetectionResult, fixId: number): Promise<void> {
   const [row] = await change.execute<{ found: number }>(
     `select count(*)::integer as found from incidents i join fixes f on f.id = i.fix_id
      where i.fix_id = $1 and i.ended_at is null and i.detected_at > f.confirmed_at`,
@@ -201,7 +205,7 @@ async function publishOpened(
   opened: readonly { id: number; tenantId: number | null }[],
 ) {
   const tenantId = await platformTenantId(change);
-  for (const { id, tenantId: whose } of opened.slice(0, toldMax))
+  for (const { id, tenantId: whose } of opened.slice(0, publishedMax))
     change.publishEvent({
       tenantId,
       kind: "incident.opened",

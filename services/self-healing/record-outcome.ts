@@ -41,13 +41,13 @@ async function addStep(
 /** Ends an incident whose fault disappeared by itself. */
 export async function endIncident(
   change: PlainChange,
-  held: Held,
+  incident: HealingIncident,
   why: "not found" | "nothing to mend",
 ): Promise<void> {
   const ended = await change.execute(
     `update incidents set status = case status when 'failed' then 'failed' else 'ended' end, ended_at = now()
      where id = $1 and ended_at is null and (status = 'healing') = $2 returning id`,
-    [held.id, why === "nothing to mend"],
+    [incident.id, why === "nothing to mend"],
   );
   if (ended.length > 0) await addStep(change, incident, "ended");
 }
@@ -106,9 +106,14 @@ async function dismiss(
 }
 
 /** Published to the tenant concerned and to the platform tenant. */
-async function tell(change: PlainChange, held: Held, healed: boolean, facts: Outcome["facts"]) {
-  const { code, target, tries } = held;
-  const named = { fix_id: held.fix_id, incident_id: held.id, code, target };
+async function publishOutcome(
+  change: PlainChange,
+  incident: HealingIncident,
+  healed: boolean,
+  facts: Outcome["facts"],
+) {
+  const { code, target, tries } = incident;
+  const named = { fix_id: incident.fix_id, incident_id: incident.id, code, target };
   const platformId = await platformTenantId(change);
   change.audit({
     tenantId: incident.tenant_id ?? platformId,
@@ -144,7 +149,7 @@ export async function suspend(
     [fixId, reason],
   );
   if (suspended.length === 0) return;
-  await tellOperators(change, fixId, `suspended_${reason}`);
+  await notifyOperators(change, fixId, `suspended_${reason}`);
   const tenantId = await platformTenantId(change);
   const target = { type: "fix", id: fixId };
   change.audit({ tenantId, action: "fix.suspend", target, outcome: "error", changes: { code, reason } });

@@ -33,7 +33,7 @@ export async function seedFixes(call: Call<{ overwrite?: boolean | null }>): Pro
 
 async function seed(change: PlainChange, known: Known, row: Row | undefined, overwrite: boolean) {
   if (row === undefined) {
-    // A look may have been quicker.
+    // A detection run may have been faster.
     return (await propose(change, known)) === undefined ? "skipped" : "created";
   }
   const now = hashOf(row).toString("hex");

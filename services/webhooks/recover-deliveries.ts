@@ -21,9 +21,9 @@ interface RecoverPayload {
 /** The job `webhooks.recover`. At most `batch` × `batchesMax` deliveries of each kind. */
 export async function recoverMissed(this: { runtime: Runtime }, payload: unknown): Promise<void> {
   // The payload is written by resend.ts.
-  const asked = payload as Asked;
+  const asked = payload as RecoverPayload;
   const { database } = this.runtime;
-  for (const step of [requeue, makeMissing]) {
+  for (const step of [requeue, createMissing]) {
     await inBatches({ rowsMax: batch, batchesMax }, () =>
       database.change(platform, Caller.system("webhooks"), async (change) => {
         const rows = await step(change, asked);

@@ -49,7 +49,7 @@ async function followUp(
   database: Database,
   outcomes: readonly AttemptOutcome<OpenEndpoint>[],
 ): Promise<void> {
-  const records = new Map<number, Record>();
+  const records = new Map<number, ReceiverResult>();
   for (const { settings: endpoint, attempt } of outcomes) {
     const record = records.get(endpoint.id) ?? { endpoint, succeeded: false, gone: false };
     records.set(endpoint.id, record);

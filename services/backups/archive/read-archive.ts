@@ -16,7 +16,10 @@ const windowLogMax = 23;
  */
 const overheadBytes = 4 * 1024 * 1024;
 
-/** Of a table, summed and handed on at a time: PostgreSQL takes in some forty rows then, and whoever waits for it waits for no more. */
+/**
+ * Bytes of a table that are hashed and passed on at a time. PostgreSQL processes some forty rows of it
+ * meanwhile, so a waiting request is not delayed longer.
+ */
 const sliceBytes = 64 * 1024;
 
 /** What takes the tables' bytes, table after table. */

@@ -16,11 +16,11 @@ import { tarEnd, tarFile } from "./tar.ts";
 const partBytes = copyChunkBytes;
 const compressionLevel = 1;
 
-/** Whoever is told how far it is; and says how much to do at a time, and when to go on. */
+/** Receives the progress, and decides how much is processed at a time and when to pause. */
 export interface Meter {
   tell(done: { step: string; rows: number; bytes: number; table: number; tables: number }): void;
   readonly pieceBytes: number;
-  /** @param reading stands still meanwhile, so that the server rests as well */
+  /** @param reading is paused meanwhile, so that the server pauses too */
   rest(reading: CopyOut): Promise<void>;
 }
 
@@ -116,7 +116,7 @@ async function writeFiles(bulk: Bulk, contents: Contents, meter: Meter, to: Writ
   to.end();
 }
 
-/** Asked before each slice how large it may be: a part that was begun as fast as it goes may end with rests. */
+/** Asked before each slice for its maximum size: a part that began at full speed may continue with pauses. */
 function* slicesOf(piece: Buffer, meter: Meter): Iterable<Buffer> {
   for (let from = 0; from < piece.length; ) {
     const slice = piece.subarray(from, from + meter.pieceBytes);
@@ -145,7 +145,7 @@ class Packing {
     this.#last = new Promise((resolve, reject) => {
       this.#to.write(bytes, (error) => (error ? reject(error) : resolve()));
     });
-    // Whoever adds after it meets the error.
+    // A later write gets the error.
     this.#last.catch(() => undefined);
     return taken;
   }
