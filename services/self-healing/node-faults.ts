@@ -98,7 +98,7 @@ export const nodeSilent = ofNodes(async ({ node, facts }) =>
  * The detector `clocks_apart`. The reference is the database's clock. The travel time of the messages is
  * subtracted.
  */
-export const clocksApart = ofNodes(async ({ facts, askedAt, answeredAt: answeredAt }, _all, { db }) => {
+export const clocksApart = ofNodes(async ({ facts, askedAt, answeredAt }, _all, { db }) => {
   if (facts === undefined) return undefined;
   const before = performance.now();
   const databases = await databaseMs(db);

@@ -24,18 +24,13 @@ export interface Meter {
   rest(reading: CopyOut): Promise<void>;
 }
 
-/** What was written. */
 export interface Written {
   contents: Contents;
   file: { bytes: number; sha256: string };
   storedBytes: number;
 }
 
-/**
- * Writes all tables of the backup's type.
- * @param bulk a connection with an open snapshot
- * @param facts the manifest's contents without the tables
- */
+/** @param bulk a connection with an open snapshot @param facts the manifest's contents without the tables */
 export async function writeArchive(
   bulk: Bulk,
   store: Store,
@@ -125,10 +120,7 @@ function* slicesOf(piece: Buffer, meter: Meter): Iterable<Buffer> {
   }
 }
 
-/**
- * While a piece is compressed, in a thread of Node's pool, the next one waits for its turn, one more is summed, and what the
- * server sends is read.
- */
+// While a piece is compressed in a thread of Node's pool, the next ones are hashed and read from the server.
 class Packing {
   readonly #to: Writable;
   #last: Promise<void> = Promise.resolve();
