@@ -3,6 +3,7 @@
 // time and again: they wait for each other, and one that finds nothing to do does nothing.
 import { fail } from "./fail.ts";
 import { readConfig } from "./settings/config.ts";
+import { migrationScript } from "./database/migration-sql.ts";
 import { provision } from "./database/provision.ts";
 import { StartError } from "../services/shared/start-error.ts";
 import { forMigration } from "./settings/for-migration.ts";
@@ -28,4 +29,8 @@ async function migrate(env: NodeJS.ProcessEnv): Promise<void> {
   );
 }
 
-await migrate(process.env).catch((error: unknown) => fail(error, process.env));
+/** `--sql`: what it would run on an empty database, to be read. Nothing is connected to, and no setting is needed. */
+const run = process.argv.includes("--sql")
+  ? migrationScript().then((script) => void process.stdout.write(script))
+  : migrate(process.env);
+await run.catch((error: unknown) => fail(error, process.env));

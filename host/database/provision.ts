@@ -12,6 +12,7 @@ import { provisionJobs } from "./provision-jobs.ts";
 import { provisionLogins, setPasswords } from "./provision-logins.ts";
 import { type SchemaAge, schemaAge } from "../../services/shared/database/schema-age.ts";
 import { assertServerFits } from "./server-fit.ts";
+import type { RowOf } from "../../services/shared/database/row.ts";
 
 const lockKey = 7_206_512;
 
@@ -127,7 +128,7 @@ async function assertBootSecret(
 ): Promise<void> {
   const { rows } = await owner.query("select to_regclass('master_keys') is not null as exists");
   if (rows[0].exists !== true) return;
-  const masters = await owner.query<{ version: number; wrapped: Buffer }>(
+  const masters = await owner.query<RowOf<"master_keys", "version" | "wrapped", { wrapped: Buffer }>>(
     "select version, wrapped from master_keys where wrapped is not null order by version",
   );
   if (

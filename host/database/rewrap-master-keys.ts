@@ -13,15 +13,13 @@ import { defaultLogins } from "./logins.ts";
 import { openClient } from "../../services/shared/database/open-client.ts";
 import { provision } from "./provision.ts";
 import { platformRole } from "../../services/shared/database/scope.ts";
+import type { RowOf } from "../../services/shared/database/row.ts";
 
 /** A service that has just stopped is gone by then. */
 const goneMsMax = 3_000;
 const lookEveryMs = 100;
 
-interface Master {
-  version: number;
-  wrapped: Buffer;
-}
+type Master = RowOf<"master_keys", "version" | "wrapped", { wrapped: Buffer }>;
 
 export interface BootSecrets {
   old: string;

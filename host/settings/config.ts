@@ -4,6 +4,7 @@
  * Texts of secrets are never repeated. A variable set to "" counts as not set (as compose files pass them).
  */
 import { readFileSync, statSync } from "node:fs";
+import { errorCode } from "../../services/shared/start-error.ts";
 import { Refused } from "./readers.ts";
 import { faultsBetween } from "./rules.ts";
 import { familyMark, type Setting } from "./entry.ts";
@@ -121,7 +122,7 @@ function readSecretFile(name: string, path: string, faults: string[]): string | 
     else if (text === "") faults.push(`${name}_FILE names ${quoted(path)}, which is empty.`);
     else return text;
   } catch (error) {
-    const code = typeof error === "object" && error && "code" in error ? String(error.code) : "unknown error";
+    const code = errorCode(error) || "unknown error";
     faults.push(`${name}_FILE names ${quoted(path)}, which cannot be read (${code}).`);
   }
   return undefined;

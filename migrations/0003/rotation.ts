@@ -4,6 +4,8 @@
 //   with their tenant.
 // quarantined_fields: sealed fields that a walk could not open. A row dies when the field is opened by a later walk, or
 //   with its tenant.
+import { tenantPolicies } from "../policies.ts";
+
 export const rotation = `
 create table rotations (
   id integer generated always as identity primary key,
@@ -48,16 +50,7 @@ create table quarantined_fields (
   primary key (tenant_id, table_name, row_id, column_name)
 );
 
-do $$
-declare name text;
-begin
-  foreach name in array array['rotation_tenants', 'quarantined_fields'] loop
-    execute format('alter table %I enable row level security', name);
-    execute format('alter table %I force row level security', name);
-    execute format('create policy one_tenant on %I to records_app using (tenant_id = app_tenant())', name);
-    execute format('create policy every_tenant on %I to records_platform using (true)', name);
-  end loop;
-end $$;
+${tenantPolicies(["rotation_tenants", "quarantined_fields"])}
 
 -- When it stopped sealing: processes may hold it a little longer.
 alter table data_keys add column demoted_at timestamptz(3);

@@ -4,6 +4,8 @@
 // delivery_attempts: what happened each time; only ever added to. No foreign key: it would cost a tenth of a delivery. The
 //   sweep takes attempts with their deliveries, and what is left of them by its age.
 // Rows of both go 90 days after they were made, in batches, oldest ids first.
+import { tenantPolicies } from "../policies.ts";
+
 export const deliveries = `
 create function time_ordered_id() returns uuid language sql volatile parallel safe as $$
   -- A version 7 UUID (RFC 9562 5.7): milliseconds, version, random bits.
@@ -50,16 +52,7 @@ create table delivery_attempts (
   primary key (delivery_id, id)
 );
 
-do $$
-declare name text;
-begin
-  foreach name in array array['deliveries', 'delivery_attempts'] loop
-    execute format('alter table %I enable row level security', name);
-    execute format('alter table %I force row level security', name);
-    execute format('create policy one_tenant on %I to records_app using (tenant_id = app_tenant())', name);
-    execute format('create policy every_tenant on %I to records_platform using (true)', name);
-  end loop;
-end $$;
+${tenantPolicies(["deliveries", "delivery_attempts"])}
 grant select, update (state, cause, tries, due_at, finished_at) on deliveries to records_app;
 grant select on delivery_attempts to records_app;
 grant select, insert, update, delete on deliveries to records_platform;

@@ -2,6 +2,8 @@
 //   writes it, and only when somebody of the tenant is told of anything: nobody else's changes pay for it. Events commit
 //   out of the order of their ids, so a row each, and not "all up to this id". A row dies when its deliveries are made.
 // There is no NOTIFY: it would make all commits queue for one lock. Workers look four times a second.
+import { policiesOf } from "../policies.ts";
+
 export const fanOut = `
 create table fan_out_queue (
   tenant_id integer not null references tenants on delete cascade,
@@ -20,10 +22,7 @@ end $$;
 create trigger queue_for_fan_out after insert on events referencing new table as new_events
   for each statement execute function queue_events();
 
-alter table fan_out_queue enable row level security;
-alter table fan_out_queue force row level security;
-create policy one_tenant on fan_out_queue to records_app using (tenant_id = app_tenant());
-create policy every_tenant on fan_out_queue to records_platform using (true);
+${policiesOf("fan_out_queue")}
 grant insert on fan_out_queue to records_app;
 grant select, insert, update, delete on fan_out_queue to records_platform;
 `;

@@ -4,6 +4,8 @@
 // payments: what a provider told of each payment; dies with its tenant only, as it is what makes late replays harmless.
 //   Of each status it keeps when it last occurred: the present status follows from these four, in any order of arrival
 //   (services/payments/payment.rules.ts). version counts writes, so that of two made from one reading one is refused.
+import { tenantPolicies } from "../policies.ts";
+
 export const payments = `
 create table payment_notifications (
   provider text collate "C" not null check (length(provider) between 1 and 20),
@@ -48,16 +50,7 @@ create table payments (
 );
 create index payments_occurred on payments (tenant_id, occurred_at, id);
 
-do $$
-declare name text;
-begin
-  foreach name in array array['payment_notifications', 'payments'] loop
-    execute format('alter table %I enable row level security', name);
-    execute format('alter table %I force row level security', name);
-    execute format('create policy one_tenant on %I to records_app using (tenant_id = app_tenant())', name);
-    execute format('create policy every_tenant on %I to records_platform using (true)', name);
-  end loop;
-end $$;
+${tenantPolicies(["payment_notifications", "payments"])}
 
 grant select, insert, update, delete on payment_notifications to records_platform;
 grant select on payments to records_app;

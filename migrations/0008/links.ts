@@ -2,6 +2,8 @@
 //   events were asked for (the target has those of them that the user's role may see). Deleted when it is unlinked; a row
 //   that has ended only waits for the job that writes the audit entry.
 // A target of a chat may ask for nothing: then it is not active.
+import { policiesOf } from "../policies.ts";
+
 export const links = `
 create table messenger_links (
   id integer not null,
@@ -23,10 +25,7 @@ create unique index messenger_links_chat on messenger_links (chat_id) where ende
 create index messenger_links_ended on messenger_links (ended_at) where ended_at is not null;
 create index messenger_links_of_user on messenger_links (tenant_id, user_id);
 
-alter table messenger_links enable row level security;
-alter table messenger_links force row level security;
-create policy one_tenant on messenger_links to records_app using (tenant_id = app_tenant());
-create policy every_tenant on messenger_links to records_platform using (true);
+${policiesOf("messenger_links")}
 grant select, insert, update, delete on messenger_links to records_app, records_platform;
 
 alter table delivery_targets drop constraint delivery_targets_events_check;

@@ -3,6 +3,8 @@
 //   dies then; one that was still repeated gets twice the time. There are no more rows than entries a day may have.
 // daily_counts: how much of something bounded was taken in a tenant on a day (UTC), the refused share too: a row in which
 //   more was taken than the bound is an incident. Swept after 90 days, and gone with its tenant.
+import { tenantPolicies } from "../policies.ts";
+
 export const repeats = `
 create table audit_repeats (
   tenant_id integer not null references tenants on delete cascade,
@@ -42,16 +44,7 @@ create table daily_counts (
 ) with (fillfactor = 70);
 create index daily_counts_day on daily_counts (day);
 
-do $$
-declare name text;
-begin
-  foreach name in array array['audit_repeats', 'daily_counts'] loop
-    execute format('alter table %I enable row level security', name);
-    execute format('alter table %I force row level security', name);
-    execute format('create policy one_tenant on %I to records_app using (tenant_id = app_tenant())', name);
-    execute format('create policy every_tenant on %I to records_platform using (true)', name);
-  end loop;
-end $$;
+${tenantPolicies(["audit_repeats", "daily_counts"])}
 grant select, insert, update, delete on audit_repeats to records_app, records_platform;
 grant select, insert, update on daily_counts to records_app, records_platform;
 grant delete on daily_counts to records_platform;

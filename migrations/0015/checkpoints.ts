@@ -5,6 +5,8 @@
 // audit_proofs: per tenant the last entry that was signed, where the next checkpoint goes on, and what the last proof found.
 //   A row lives as long as the log, which is never deleted.
 // Only the audit service writes any of them, for the platform; a tenant may see how its own log stands.
+import { policiesOf } from "../policies.ts";
+
 export const checkpoints = `
 create table audit_checkpoints (
   number bigint primary key check (number > 0),
@@ -39,10 +41,7 @@ create table audit_proofs (
 );
 create index audit_proofs_turn on audit_proofs (proved_at nulls first, tenant_id);
 
-alter table audit_proofs enable row level security;
-alter table audit_proofs force row level security;
-create policy one_tenant on audit_proofs to records_app using (tenant_id = app_tenant());
-create policy every_tenant on audit_proofs to records_platform using (true);
+${policiesOf("audit_proofs")}
 
 grant select on audit_proofs to records_app;
 grant select, insert, update on audit_proofs, audit_sinks to records_platform;

@@ -5,6 +5,8 @@
 // backup_tickets: links that download one backup once, within a minute; hashed; swept hourly.
 // archive_keys: what each archive is encrypted with, wrapped by a master key. While a row is there, the data keys and master
 //   keys that its archive needs are not destroyed; it dies with its backup.
+import { tenantPolicies } from "../policies.ts";
+
 export const catalogue = `
 create table backups (
   id text primary key check (id ~ '^bk_[0-9a-f]{32}$'),
@@ -83,16 +85,7 @@ create table archive_keys (
 );
 create index archive_keys_master on archive_keys (master_version);
 
-do $$
-declare name text;
-begin
-  foreach name in array array['backups', 'backup_jobs', 'backup_tickets', 'archive_keys'] loop
-    execute format('alter table %I enable row level security', name);
-    execute format('alter table %I force row level security', name);
-    execute format('create policy one_tenant on %I to records_app using (tenant_id = app_tenant())', name);
-    execute format('create policy every_tenant on %I to records_platform using (true)', name);
-  end loop;
-end $$;
+${tenantPolicies(["backups", "backup_jobs", "backup_tickets", "archive_keys"])}
 grant select on backups, backup_jobs to records_app;
 grant select, insert, update, delete on backups, backup_jobs, backup_tickets, archive_keys to records_platform;
 `;

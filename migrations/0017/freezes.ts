@@ -4,6 +4,8 @@
 // transaction, that the restore takes alone. Nobody waits for it with a row in hand, or the restore, which wants that row,
 // would wait for them: who does not get it is refused.
 // The restore itself writes under its job's id.
+import { policiesOf } from "../policies.ts";
+
 export const freezes = `
 create table tenant_freezes (
   tenant_id integer primary key references tenants on delete cascade,
@@ -11,10 +13,7 @@ create table tenant_freezes (
   frozen_at timestamptz(3) not null default now(),
   until timestamptz not null
 );
-alter table tenant_freezes enable row level security;
-alter table tenant_freezes force row level security;
-create policy one_tenant on tenant_freezes to records_app using (tenant_id = app_tenant());
-create policy every_tenant on tenant_freezes to records_platform using (true);
+${policiesOf("tenant_freezes")}
 grant select on tenant_freezes to records_app;
 grant select, insert, update, delete on tenant_freezes to records_platform;
 

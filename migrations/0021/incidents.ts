@@ -4,6 +4,8 @@
 //   is null where the fault is no tenant's. A row dies 90 days after its end (self-healing.sweep), or with its tenant.
 // incident_steps: what happened to an incident, oldest first; dies with it.
 // fault_looks: when each fault was last looked for, where the next look goes on, and what came of it. One row per fault.
+import { tenantPolicies } from "../policies.ts";
+
 export const incidents = `
 create table fixes (
   id integer generated always as identity primary key,
@@ -90,16 +92,7 @@ create table fault_looks (
   silent text[] not null default '{}'
 );
 
-do $$
-declare name text;
-begin
-  foreach name in array array['incidents', 'incident_steps'] loop
-    execute format('alter table %I enable row level security', name);
-    execute format('alter table %I force row level security', name);
-    execute format('create policy one_tenant on %I to records_app using (tenant_id = app_tenant())', name);
-    execute format('create policy every_tenant on %I to records_platform using (true)', name);
-  end loop;
-end $$;
+${tenantPolicies(["incidents", "incident_steps"])}
 grant select on incidents to records_app;
 grant select, insert, update, delete on fixes, incidents, fault_looks to records_platform;
 grant select, insert, delete on incident_steps to records_platform;

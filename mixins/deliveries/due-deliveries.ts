@@ -6,21 +6,15 @@ import { platform } from "../../services/shared/database/scope.ts";
 import { toIso } from "../../services/shared/wire.ts";
 import type { Attempt, Delivery, TargetRef } from "./channel.ts";
 import type { NextState } from "./retry.rules.ts";
+import type { RowOf } from "../../services/shared/database/row.ts";
 
 const caller = Caller.system("deliveries");
 
-interface Row {
-  id: string;
-  tenant_id: number;
-  target_id: number;
-  seq: string;
-  kind: string;
-  payload: string;
-  occurred_at: string;
-  attempts: number;
-  tries: number;
-  trace: string | null;
-}
+type Row = RowOf<
+  "deliveries",
+  "id" | "tenant_id" | "target_id" | "seq" | "kind" | "occurred_at" | "attempts" | "tries" | "trace",
+  { payload: string }
+>;
 
 /**
  * `not in (select …)` and not `<> all`: the subselect is hashed, while `<> all` compares each row with each id. Exported for a

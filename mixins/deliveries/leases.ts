@@ -4,6 +4,7 @@
 import { Caller } from "../../services/shared/caller.ts";
 import type { Database } from "../../services/shared/database/database.ts";
 import { platform } from "../../services/shared/database/scope.ts";
+import type { RowOf } from "../../services/shared/database/row.ts";
 
 const caller = Caller.system("deliveries");
 
@@ -74,7 +75,7 @@ export async function findLostLeases(
   worker: string,
   ids: readonly number[],
 ): Promise<ReadonlySet<number>> {
-  const kept = await database.read<{ id: number }>(platform, {
+  const kept = await database.read<RowOf<"delivery_targets", "id">>(platform, {
     name: "deliveries.kept",
     byIndex: true,
     text: "select id from delivery_targets where id = any($2::integer[]) and leased_by = $1::uuid",
@@ -94,7 +95,7 @@ export async function releaseIdleLeases(
   worker: string,
   targets: readonly { id: number; wakes: string }[],
 ): Promise<readonly number[]> {
-  const released = await database.write<{ id: number }>(platform, caller, {
+  const released = await database.write<RowOf<"delivery_targets", "id">>(platform, caller, {
     name: "deliveries.settle",
     byIndex: true,
     text: `with given as (select * from unnest($2::integer[], $3::bigint[]) as g (id, wakes)),

@@ -1,9 +1,10 @@
 // Conversion of an audit entry between its stored and its JSON form.
 import type { AuditEntry } from "./audit.contract.ts";
 import { toIso } from "../shared/wire.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** A stored entry. bigint columns are read as text; the statement encodes the hashes as hex. */
-export type AuditRow = Omit<AuditEntry, "id" | "seq"> & { id: string; seq: string };
+export type AuditRow = Omit<AuditEntry, "id" | "seq"> & RowOf<"audit_entries", "id" | "seq">;
 
 const columnsWith = (
   changes: string,

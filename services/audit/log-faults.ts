@@ -4,6 +4,7 @@ import { platform } from "../shared/database/scope.ts";
 import type { Detector, Remedy } from "../../mixins/healing/port.ts";
 import { numberIn } from "../../mixins/healing/targets.ts";
 import { checkpointTask } from "./checkpoints/run-checkpoints.ts";
+import type { Column, RowOf } from "../shared/database/row.ts";
 
 const foundMax = 100;
 /** Each log is verified once a day, a long one in several runs. */
@@ -18,7 +19,16 @@ const proofs = {
 /** The detector `audit_chain_broken`; its target is `tenant:<id>`. */
 export const auditChainBroken: Detector = {
   async find(site, { target }) {
-    const rows = await site.db.read<{ tenant_id: number; seq: string; proved: string | null }>(platform, {
+    const rows = await site.db.read<
+      RowOf<
+        "audit_proofs",
+        "tenant_id",
+        {
+          seq: NonNullable<Column<"audit_proofs", "first_bad_seq">>;
+          proved: Column<"audit_proofs", "proved_at">;
+        }
+      >
+    >(platform, {
       name: "audit.broken_chains",
       text: `select tenant_id, first_bad_seq as seq, proved_at as proved from audit_proofs
         where first_bad_seq is not null and ($1::integer is null or tenant_id = $1) order by tenant_id limit ${foundMax}`,
@@ -37,7 +47,7 @@ export const auditChainBroken: Detector = {
 /** The remedy `audit_proof_overdue`; healing starts a verification. */
 export const auditProofOverdue: Remedy = {
   async find(site, { target }) {
-    const rows = await site.db.read<{ tenant_id: number; hours: number }>(platform, {
+    const rows = await site.db.read<RowOf<"audit_proofs", "tenant_id", { hours: number }>>(platform, {
       name: "audit.proofs_overdue",
       text: `select tenant_id, (extract(epoch from now() - coalesce(proved_at, signed_at)) / 3600)::integer as hours
         from audit_proofs where coalesce(proved_at, signed_at) < now() - interval '${proofHoursMax} hours'

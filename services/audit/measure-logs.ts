@@ -4,6 +4,7 @@
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
+import type { Column, RowOf } from "../shared/database/row.ts";
 
 /** Ten times the reads of a clinic with a thousand users who each read a hundred patients a day. */
 const entriesPerDay = 1_000_000;
@@ -14,7 +15,13 @@ const today = "(now() at time zone 'utc')::date";
 export async function measureLogs(this: { runtime: Runtime }): Promise<void> {
   const { database, log } = this.runtime;
   await database.change(platform, Caller.system("audit"), async (change) => {
-    const grown = await change.execute<{ tenant_id: number; day: string; entries: string; fresh: boolean }>(
+    const grown = await change.execute<
+      RowOf<
+        "daily_counts",
+        "tenant_id",
+        { day: string; entries: Column<"daily_counts", "taken">; fresh: boolean }
+      >
+    >(
       `insert into daily_counts as d (tenant_id, kind, day, taken, bound, reached_at, last_at)
        select h.tenant_id, $2, ${today}, h.seq - first.seq + 1, $1, now(), now()
        from audit_heads h join tenants t on t.id = h.tenant_id

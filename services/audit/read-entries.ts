@@ -2,6 +2,7 @@
 import type { Database } from "../shared/database/database.ts";
 import { type AuditRow, storedColumns, toAuditEntry } from "./audit-row.ts";
 import type { Link, StoredEntry } from "./audit.rules.ts";
+import type { Column } from "../shared/database/row.ts";
 
 /** @returns the entries with numbers above `after` up to and including `upTo`, at most `limit` */
 export async function readEntries(
@@ -33,7 +34,7 @@ export interface LogEnds {
 /** Uses one statement, so that entries written meanwhile are not reported as stray. */
 export async function readEnds(db: Database, tenantId: number): Promise<LogEnds> {
   const row = await db.readOne<{
-    seq: string | null;
+    seq: Column<"audit_heads", "seq"> | null;
     hash: string;
     first: string | null;
     last: string | null;

@@ -11,6 +11,7 @@ import { secondsMax } from "../shared/limits/audit-refusal.ts";
 import { takeRefusalEntry } from "../shared/limits/refusal-entries.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { toIso } from "../shared/wire.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 const batch = 200;
 const batchesMax = 100;
@@ -53,21 +54,23 @@ function forTenant(
   return inBatches({ rowsMax: batch, batchesMax }, () => database.change({ tenantId }, service, work));
 }
 
-interface Repeats {
-  key: Buffer;
-  user_id: number | null;
-  action: string;
-  target_type: string | null;
-  target_id: string | null;
-  outcome: "denied";
-  changes: AuditChanges;
-  ip: string | null;
-  user_agent: string | null;
-  request_id: string;
-  times: number;
-  first_at: string;
-  last_at: string;
-}
+type Repeats = RowOf<
+  "audit_repeats",
+  | "key"
+  | "user_id"
+  | "action"
+  | "target_type"
+  | "target_id"
+  | "outcome"
+  | "changes"
+  | "ip"
+  | "user_agent"
+  | "request_id"
+  | "times"
+  | "first_at"
+  | "last_at",
+  { outcome: "denied"; changes: AuditChanges; request_id: string; first_at: string; last_at: string }
+>;
 
 /** @returns the number of rows processed */
 async function summarise(change: Change, runtime: Runtime, tenantId: number): Promise<number> {
@@ -113,7 +116,9 @@ function auditSum(change: Change, tenantId: number, row: Repeats): void {
 
 /** @returns the number of rows processed */
 async function auditLeftOut(change: Change, tenantId: number): Promise<number> {
-  const rows = await change.execute<{ kind: string; day: string; bound: string; left_out: string }>(
+  const rows = await change.execute<
+    RowOf<"daily_counts", "kind" | "bound", { day: string; left_out: string }>
+  >(
     `update daily_counts set told_at = clock_timestamp() where (tenant_id, kind, day) in (
        select tenant_id, kind, day from daily_counts where tenant_id = $1 and told_at is null and taken > bound
          and day < (now() at time zone 'utc')::date order by day, kind limit ${batch} for update skip locked)

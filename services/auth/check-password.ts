@@ -4,13 +4,14 @@
 import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { dummyHash } from "../shared/passwords/phc.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type PasswordCheck = Call<{ tenant_id: number; user_id: number; password: string }>;
 
 /** Compares with a dummy hash when there is no such account, so that the time is the same. */
 export async function checkPassword(call: PasswordCheck): Promise<{ is_right: boolean }> {
   const { tenant_id: tenantId, user_id: userId, password } = call.params;
-  const row = await call.db.readOne<{ password_hash: string }>(platform, {
+  const row = await call.db.readOne<RowOf<"users", "password_hash">>(platform, {
     name: "auth.check_password",
     text: "select password_hash from users where tenant_id = $1 and id = $2 and deleted_at is null",
     values: [tenantId, userId],

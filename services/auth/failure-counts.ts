@@ -3,6 +3,7 @@
 import type { Change } from "../shared/database/change.ts";
 import type { AccountCounts } from "./lockout.rules.ts";
 import type { Tally } from "./tally.rules.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** Identifies the two rows. */
 export interface CountKeys {
@@ -19,11 +20,7 @@ export interface Counts {
   address: Tally;
 }
 
-interface Row {
-  account: string;
-  state: unknown;
-  now_ms: number;
-}
+type Row = RowOf<"lockouts", "account" | "state", { now_ms: number }>;
 
 const addressKeyOf = ({ addressSlot }: CountKeys) => `address:${addressSlot}`;
 

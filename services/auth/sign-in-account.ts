@@ -4,6 +4,7 @@ import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Role } from "../shared/roles.ts";
 import type { Slots } from "./slots.ts";
+import type { Column } from "../shared/database/row.ts";
 
 /** The account's data that a sign-in needs. */
 export interface Account {
@@ -34,7 +35,7 @@ export interface SignInFacts {
 
 type Row = {
   tenant_id: number;
-  platform_id: number;
+  platform_id: Column<"tenants", "id">;
   counted: boolean;
   sessions: number;
   seen_today: boolean | null;

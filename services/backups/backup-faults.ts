@@ -7,6 +7,7 @@ import { numberIn } from "../../mixins/healing/targets.ts";
 import { newBackupId } from "./begin-backup.ts";
 import { underWay } from "./job.rules.ts";
 import { insertJob, type NewJob, system } from "./job-store.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** The test restore runs weekly. */
 const proofDaysMax = 9;
@@ -82,7 +83,7 @@ const proofOverdue: Remedy = {
 const freezeLeftBehind: Remedy = {
   async find(site, { target }) {
     const one = target === undefined ? null : (numberIn("tenant", target) ?? 0);
-    const rows = await site.db.read<{ tenant_id: number; seconds: number }>(platform, {
+    const rows = await site.db.read<RowOf<"tenant_freezes", "tenant_id", { seconds: number }>>(platform, {
       name: "backups.freezes_left",
       text: `select f.tenant_id, extract(epoch from now() - f.until)::integer as seconds from tenant_freezes f
         where f.until < now() - interval '${freezeMinutes} minutes' and ($2::integer is null or f.tenant_id = $2)

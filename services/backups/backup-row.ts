@@ -4,26 +4,27 @@ import type { ValueOf } from "../shared/params/types.ts";
 import { toIso } from "../shared/wire.ts";
 import type { Manifest } from "./archive/manifest.ts";
 import type { backupShape } from "./backups.contract.ts";
-import type { BackupType } from "./table-decisions.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 export type Backup = ValueOf<typeof backupShape>;
 
-export interface BackupRow {
-  id: string;
-  type: BackupType;
-  tenant_id: number | null;
-  size_bytes: string;
-  rows: string;
-  sha256: string;
-  key_version: number;
-  created_at: string;
-  created_by: number | null;
-  verified_at: string;
-  reason: Backup["reason"];
-  schema_version: string;
-  tested_at: string | null;
-  test_passed: boolean | null;
-}
+export type BackupRow = RowOf<
+  "backups",
+  | "id"
+  | "type"
+  | "tenant_id"
+  | "size_bytes"
+  | "rows"
+  | "sha256"
+  | "key_version"
+  | "created_at"
+  | "created_by"
+  | "verified_at"
+  | "reason"
+  | "schema_version"
+  | "tested_at"
+  | "test_passed"
+>;
 
 export const backupColumns = `id, type, tenant_id, size_bytes, rows, sha256, key_version, created_at, created_by,
   verified_at, reason, schema_version, tested_at, test_passed`;

@@ -14,6 +14,7 @@ import { asAnswer } from "./failure-from.ts";
 import type { ArchiveAccess } from "./archive-access.ts";
 import type { BackupType } from "./table-decisions.ts";
 import { auditTenantOf } from "./audit-tenant.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 const ticketSeconds = 60;
 const hashOf = (ticket: string) => createHash("sha256").update(ticket).digest();
@@ -100,14 +101,15 @@ export async function makeTicket(
   };
 }
 
-interface TicketRow {
-  id: string;
-  tenant_id: number | null;
-  size_bytes: string;
-  user_id: number;
-  /** The user's tenant. */
-  taken_by: number;
-}
+type TicketRow = RowOf<
+  "backups",
+  "id" | "tenant_id" | "size_bytes",
+  {
+    user_id: number;
+    /** The user's tenant. */
+    taken_by: number;
+  }
+>;
 
 /** Valid tickets: the session is active, the user is still an administrator, and the backup exists. */
 const usableTicketsSql = (tickets: string) =>

@@ -5,19 +5,13 @@ import type { Remedy } from "../../mixins/healing/port.ts";
 import { textIn } from "../../mixins/healing/targets.ts";
 import { underWay } from "./job.rules.ts";
 import { system } from "./job-store.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 const silentSeconds = 120;
 const foundMax = 100;
 const isUuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 
-interface Row {
-  id: string;
-  tenant_id: number | null;
-  kind: string;
-  status: string;
-  tries: number;
-  seconds: number;
-}
+type Row = RowOf<"backup_jobs", "id" | "tenant_id" | "kind" | "status" | "tries", { seconds: number }>;
 
 /** The remedy `backup_job_abandoned`: its target is `backup_job:<id>`; healing enqueues the job again. */
 export const backupJobAbandoned: Remedy = {

@@ -6,6 +6,7 @@ import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import { before, type Failure, type JobStatus, underWay } from "./job.rules.ts";
 import type { BackupType } from "./table-decisions.ts";
+import type { Column, RowOf } from "../shared/database/row.ts";
 
 export const leaseSeconds = 30;
 
@@ -29,18 +30,19 @@ export interface NewJob extends Omit<Job, "tries" | "safetyBackupId"> {
   safetyBackupId?: string | null;
 }
 
-interface Row {
-  id: string;
-  kind: JobKind;
-  type: BackupType;
-  tenant_id: number | null;
-  backup_id: string;
-  reason: Reason;
-  safety_backup_id: string | null;
-  tries: number;
-  created_by: number | null;
-  operator: string | null;
-}
+type Row = RowOf<
+  "backup_jobs",
+  | "id"
+  | "kind"
+  | "type"
+  | "tenant_id"
+  | "backup_id"
+  | "reason"
+  | "safety_backup_id"
+  | "tries"
+  | "created_by"
+  | "operator"
+>;
 
 /** Whether the schedule started it, so that no person waits for it. */
 export const isScheduled = ({ kind, reason }: Pick<Job, "kind" | "reason">) =>
@@ -141,14 +143,18 @@ export async function nameSafetyBackup(
   worker: string,
   fresh: string,
 ): Promise<string> {
-  const row = await database.writeOne<{ safety: string }>(platform, system, {
-    name: "backups.name_safety",
-    text: `update backup_jobs j set safety_backup_id = case
+  const row = await database.writeOne<{ safety: NonNullable<Column<"backup_jobs", "safety_backup_id">> }>(
+    platform,
+    system,
+    {
+      name: "backups.name_safety",
+      text: `update backup_jobs j set safety_backup_id = case
           when exists (select from backups b where b.id = j.safety_backup_id) then $3 else j.safety_backup_id end
       where id = $1 and leased_by = $2 and ${active} and safety_backup_id is not null
       returning safety_backup_id as safety`,
-    values: [id, worker, fresh],
-  });
+      values: [id, worker, fresh],
+    },
+  );
   if (row === undefined) throw new Error("another worker has the job");
   return row.safety;
 }

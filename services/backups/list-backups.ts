@@ -6,6 +6,7 @@ import { administeredScope } from "../shared/administered-scope.ts";
 import { toIso } from "../shared/wire.ts";
 import { type Backup, backupColumns, type BackupRow, toBackup } from "./backup-row.ts";
 import type { jobShape } from "./backups.contract.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type Job = ValueOf<typeof jobShape>;
 
@@ -23,23 +24,24 @@ export async function listBackups(call: Call<unknown>): Promise<{ items: Backup[
   return { items: rows.map(toBackup), total: rows[0]?.total ?? 0 };
 }
 
-interface Row {
-  id: string;
-  kind: Job["kind"];
-  type: Job["type"];
-  backup_id: string;
-  status: Job["status"];
-  step: string;
-  percent: number;
-  rows_done: string;
-  bytes_done: string;
-  error: string | null;
-  error_code: string | null;
-  safety_backup_id: string | null;
-  created_at: string;
-  started_at: string | null;
-  finished_at: string | null;
-}
+type Row = RowOf<
+  "backup_jobs",
+  | "id"
+  | "kind"
+  | "type"
+  | "backup_id"
+  | "status"
+  | "step"
+  | "percent"
+  | "rows_done"
+  | "bytes_done"
+  | "error"
+  | "error_code"
+  | "safety_backup_id"
+  | "created_at"
+  | "started_at"
+  | "finished_at"
+>;
 
 const isUuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const moment = (text: string | null) => (text === null ? null : toIso(text));

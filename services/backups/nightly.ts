@@ -9,6 +9,7 @@ import { newBackupId } from "./begin-backup.ts";
 import { insertJob, type NewJob, system } from "./job-store.ts";
 import { notifyOperators } from "./notify-operators.ts";
 import { auditTenantOf } from "./audit-tenant.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type WithRuntime = { runtime: Runtime };
 
@@ -20,7 +21,7 @@ const byClock = { createdBy: null, operator: null } as const;
 /** The job `backups.nightly`. */
 export async function startNightlyBackups(this: WithRuntime): Promise<void> {
   const { database } = this.runtime;
-  const tenants = await database.read<{ id: number }>(platform, {
+  const tenants = await database.read<RowOf<"tenants", "id">>(platform, {
     name: "backups.nightly_tenants",
     text: `select id from tenants t where deleted_at is null and is_active and not exists (select from backup_jobs j
       where j.tenant_id = t.id and j.reason = 'nightly' and ${sameNight}) order by id limit ${tenantsMax}`,
@@ -56,11 +57,7 @@ async function beginUnlessBusy({ database }: Runtime, job: NewJob): Promise<void
   }
 }
 
-interface Newest {
-  id: string;
-  type: NewJob["type"];
-  tenant_id: number | null;
-}
+type Newest = RowOf<"backups", "id" | "type" | "tenant_id">;
 
 /** The job `backups.prove`. Prefers a full backup, because it contains all tables. */
 export async function proveNewest(this: WithRuntime): Promise<void> {

@@ -13,6 +13,7 @@ import { underWay } from "./job.rules.ts";
 import { system } from "./job-store.ts";
 import { openArchive } from "./open-archive.ts";
 import { beginRemoval } from "./remove-backup.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 const statMax = 200;
 const listedMax = 20_000;
@@ -21,10 +22,7 @@ const settledMs = 2 * 3_600_000;
 const openMsMax = 8_000;
 const isId = /^bk_[0-9a-f]{32}$/;
 
-interface Listed {
-  id: string;
-  tenant_id: number | null;
-}
+type Listed = RowOf<"backups", "id" | "tenant_id">;
 
 /**
  * The remedy `backup_object_missing`: its target is `backup:<id>`; healing removes the backup from the list.
@@ -152,7 +150,7 @@ async function knownAmong({ db }: DetectorCall, ids: readonly string[]): Promise
 async function listAgain(site: DetectorCall, store: Store, id: string) {
   const signal = AbortSignal.timeout(openMsMax);
   const keyring = new ArchiveKeyring(site.broker);
-  const row = await site.db.readOne<{ tenant_id: number | null }>(platform, {
+  const row = await site.db.readOne<RowOf<"backup_jobs", "tenant_id">>(platform, {
     name: "backups.archive_of",
     text: "select tenant_id from backup_jobs where backup_id = $1 and kind = 'backup' order by created_at desc limit 1",
     values: [id],

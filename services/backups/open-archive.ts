@@ -8,6 +8,7 @@ import type { ArchiveKeyring } from "./archive-keyring.ts";
 import { openManifest, type OpenArchive } from "./archive/open-manifest.ts";
 import { stepsSince } from "./archive-schema.ts";
 import { JobFailed } from "./job-failed.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** The sources of an archive. */
 export interface ArchiveSource {
@@ -40,7 +41,7 @@ export async function openArchive(
 }
 
 async function laterThanOurs(database: ArchiveSource["database"]): Promise<string[]> {
-  const rows = await database.read<{ name: string }>(platform, {
+  const rows = await database.read<RowOf<"mikro_orm_migrations", "name">>(platform, {
     name: "backups.migrations",
     text: "select name from mikro_orm_migrations",
     values: [],

@@ -14,6 +14,7 @@ import { ArchiveKeyring } from "./archive-keyring.ts";
 import { underWay } from "./job.rules.ts";
 import { system } from "./job-store.ts";
 import { auditTenantOf } from "./audit-tenant.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 const inUse = () =>
   new Conflict("backup_in_use", "A job is working with this backup; wait until it has ended");
@@ -24,7 +25,7 @@ export async function removeBackup(call: Call<{ backup_id: string }>): Promise<{
   const reach = administeredScope(call.caller);
   const tenantId = reach === "platform" ? null : reach.tenantId;
   await call.db.change(platform, call.caller, async (change) => {
-    const [backup] = await change.execute<{ tenant_id: number | null }>(
+    const [backup] = await change.execute<RowOf<"backups", "tenant_id">>(
       `select tenant_id from backups where id = $1 and state = 'complete' and ($2::integer is null or tenant_id = $2)
        for update`,
       [id, tenantId],

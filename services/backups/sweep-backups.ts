@@ -15,6 +15,7 @@ import { system } from "./job-store.ts";
 import { writeKeyring } from "./make-backup.ts";
 import { beginRemoval } from "./remove-backup.ts";
 import { safetyDays, toRemove } from "./retention.rules.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type WithRuntime = { runtime: Runtime; broker: ServiceBroker };
 
@@ -52,7 +53,7 @@ function write({ database }: Runtime, text: string): Promise<unknown[]> {
 
 /** The queue drops a job that failed too often; the row stays. */
 async function enqueueAbandonedJobs({ database }: Runtime): Promise<void> {
-  const abandoned = await database.read<{ id: string }>(platform, {
+  const abandoned = await database.read<RowOf<"backup_jobs", "id">>(platform, {
     name: "backups.sleeping_jobs",
     text: `select id from backup_jobs where status = any($1) and coalesce(leased_until, created_at) < now() - interval '5 minutes'
       order by created_at limit 1000`,
@@ -64,14 +65,11 @@ async function enqueueAbandonedJobs({ database }: Runtime): Promise<void> {
     );
 }
 
-interface Row {
-  id: string;
-  tenant_id: number | null;
-  reason: "manual" | "nightly" | "safety";
-  taken_at: string;
-  tenant_gone: boolean;
-  old: boolean;
-}
+type Row = RowOf<
+  "backups",
+  "id" | "tenant_id" | "reason",
+  { taken_at: string; tenant_gone: boolean; old: boolean }
+>;
 
 async function retain({ database, log }: Runtime): Promise<void> {
   const rows = await database.read<Row>(platform, {
@@ -106,7 +104,7 @@ async function retain({ database, log }: Runtime): Promise<void> {
 
 async function sweepLaidOut({ database, databaseUrl }: Runtime): Promise<void> {
   if (databaseUrl === undefined) return;
-  const jobs = await database.read<{ id: string }>(platform, {
+  const jobs = await database.read<RowOf<"backup_jobs", "id">>(platform, {
     name: "backups.jobs_under_way",
     text: "select id from backup_jobs where status = any($1)",
     values: [underWay],
@@ -158,7 +156,7 @@ async function removeOrphans(
 
 /** Soon after a change of BOOT_SECRET, the new one must open the earlier backups. */
 async function refreshKeyring({ database }: Runtime, store: Store): Promise<void> {
-  const masters = await database.read<{ version: number; wrapped: string }>(platform, {
+  const masters = await database.read<RowOf<"master_keys", "version", { wrapped: string }>>(platform, {
     name: "backups.wrapped_masters",
     text: `select version, encode(wrapped, 'base64') as wrapped from master_keys where wrapped is not null order by version`,
     values: [],

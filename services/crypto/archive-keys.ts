@@ -15,6 +15,7 @@ import {
 } from "../shared/sealing/wrapping.ts";
 import type { archiveKeysContract } from "./archive-keys.contract.ts";
 import { lockMasterKeys } from "./master-keys.ts";
+import type { Column, RowOf } from "../shared/database/row.ts";
 
 type Contract = typeof archiveKeysContract;
 type NewArchiveKey = ValueOf<Contract["crypto.make_archive_key"]["result"]>;
@@ -22,12 +23,7 @@ type NewArchiveKey = ValueOf<Contract["crypto.make_archive_key"]["result"]>;
 const wrappingNameOf = (backupId: string, tenantId: number | null) =>
   `archive|${tenantId ?? "full"}|${backupId}`;
 
-interface Master {
-  version: number;
-  wrapped: Buffer;
-  fingerprint: Buffer;
-  state: string;
-}
+type Master = RowOf<"master_keys", "version" | "wrapped" | "fingerprint" | "state", { wrapped: Buffer }>;
 
 /**
  * Creates and stores the key of an archive. A backup that starts again gets a new key, so data written under
@@ -82,13 +78,11 @@ export async function closeArchiveKey(call: Call<{ backup_id: string }>): Promis
   });
 }
 
-interface StoredKey {
-  tenant_id: number | null;
-  wrapped: Buffer;
-  master_version: number;
-  master: Buffer | null;
-  installation: Buffer;
-}
+type StoredKey = RowOf<
+  "archive_keys",
+  "tenant_id" | "wrapped" | "master_version",
+  { master: Column<"master_keys", "wrapped">; installation: Buffer }
+>;
 
 /**
  * The archive's key in base64, and the installation's fingerprint in hex.

@@ -4,13 +4,9 @@ import { platform } from "../shared/database/scope.ts";
 import { Conflict, NotFound } from "../shared/errors.ts";
 import { destroyDataKey, isNeeded, needsOf } from "./retire-keys.ts";
 import { keyReleaseSeconds } from "./rotation-times.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
-interface Row {
-  tenant_id: number;
-  purpose: string;
-  state: string;
-  let_go: boolean;
-}
+type Row = RowOf<"data_keys", "tenant_id" | "purpose" | "state", { let_go: boolean }>;
 
 /** @throws NotFound, Conflict `rotation_running`, `key_in_use` or `key_needed` */
 export function destroyKey(call: Call<{ key_id: number }>): Promise<void> {

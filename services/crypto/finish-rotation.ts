@@ -5,12 +5,9 @@ import type { Runtime } from "../../host/process/runtime.ts";
 import { lockMasterKeys } from "./master-keys.ts";
 import { platformTenantId } from "../shared/database/platform-tenant.ts";
 import { retireMasterKeys } from "./retire-keys.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
-interface Finished {
-  master_version: number;
-  previous_version: number;
-  rows_done: number;
-}
+type Finished = RowOf<"rotations", "master_version" | "previous_version", { rows_done: number }>;
 
 /**
  * @param workerId the id of the worker that holds the lease

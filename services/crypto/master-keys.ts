@@ -11,6 +11,7 @@ import {
   masterFingerprint,
   wrapMasterKey,
 } from "../shared/sealing/wrapping.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** Exclusive while master keys change; shared while one of them wraps a new data key. */
 const lock = "hashtext('crypto.master_keys')";
@@ -27,7 +28,7 @@ export async function lockMasterKeys(change: Change, how: "exclusive" | "shared"
 export async function ensureMasterKey({ database, secrets, log }: Runtime): Promise<void> {
   await database.change(platform, Caller.system("crypto"), async (change) => {
     await lockMasterKeys(change, "exclusive");
-    const present = await change.execute<{ version: number; wrapped: Buffer }>(
+    const present = await change.execute<RowOf<"master_keys", "version" | "wrapped", { wrapped: Buffer }>>(
       "select version, wrapped from master_keys where wrapped is not null order by version",
     );
     assertBootSecretOpens(secrets.boot, present);

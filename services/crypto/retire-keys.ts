@@ -5,6 +5,7 @@ import type { Change } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import { keyIdBytes, usesKeySql, sealedPlaces } from "./sealed-columns.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** Timeout of a statement that scans all rows of a tenant. */
 const countMsMax = 600_000;
@@ -143,7 +144,7 @@ export async function destroyDataKey(change: Change, tenantId: number, id: numbe
 
 /** Destroys the master keys that wrap no data key and that no backup needs. @returns their versions */
 export async function retireMasterKeys(change: Change): Promise<number[]> {
-  const destroyed = await change.execute<{ version: number }>(
+  const destroyed = await change.execute<RowOf<"master_keys", "version">>(
     `update master_keys m set state = 'destroyed', wrapped = null, destroyed_at = now()
      where state = 'decrypt_only'
        and not exists (select from data_keys d where d.master_version = m.version and d.state <> 'destroyed')

@@ -9,11 +9,11 @@ import type { Runtime } from "../../host/process/runtime.ts";
 import {
   ifItOpens,
   keyBytes,
-  type KeyPurpose,
   unwrapDataKey,
   unwrapMasterKey,
   wrapDataKey,
 } from "../shared/sealing/wrapping.ts";
+import type { Column, RowOf } from "../shared/database/row.ts";
 
 const pageMax = 2_000;
 /** At most this many keys that do not open are logged one by one. */
@@ -25,14 +25,11 @@ export interface MasterKey {
   key: KeyObject;
 }
 
-interface DataKeyRow {
-  id: number;
-  tenant_id: number;
-  purpose: KeyPurpose;
-  wrapped: Buffer;
-  version: number;
-  master: Buffer;
-}
+type DataKeyRow = RowOf<"data_keys", "id" | "tenant_id" | "purpose" | "wrapped"> &
+  RowOf<"master_keys", "version"> & {
+    wrapped: Buffer;
+    master: NonNullable<Column<"master_keys", "wrapped">>;
+  };
 
 /**
  * Wraps all data keys by the new master key.
@@ -104,7 +101,7 @@ function rewrap(
  * the tenants' ids
  */
 export async function renewFieldKeys(change: Change, newMaster: MasterKey): Promise<number[]> {
-  const demoted = await change.execute<{ tenant_id: number }>(
+  const demoted = await change.execute<RowOf<"data_keys", "tenant_id">>(
     `update data_keys set state = 'decrypt_only', demoted_at = now()
      where purpose = 'field' and state = 'primary' returning tenant_id`,
   );

@@ -13,6 +13,7 @@ import { readNewKey } from "./new-key.rules.ts";
 import { platformTenantId } from "../shared/database/platform-tenant.ts";
 import { renewFieldKeys, rewrapDataKeys } from "./rewrap-keys.ts";
 import { sealedPlaces } from "./sealed-columns.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type Started = ValueOf<(typeof cryptoContract)["crypto.rotate"]["result"]>;
 
@@ -85,7 +86,7 @@ async function startRotation(call: Call<unknown>, change: Change, key: Buffer): 
 
 /** @returns the version of the key that was in use */
 async function retirePrimary(change: Change): Promise<number> {
-  const retired = await change.one<{ version: number }>(
+  const retired = await change.one<RowOf<"master_keys", "version">>(
     "update master_keys set state = 'decrypt_only' where state = 'primary' returning version",
   );
   return retired.version;
@@ -109,7 +110,7 @@ interface NewRotation {
 }
 
 async function recordRotation(change: Change, rotation: NewRotation): Promise<number> {
-  const made = await change.one<{ id: number }>(
+  const made = await change.one<RowOf<"rotations", "id">>(
     `insert into rotations (master_version, previous_version, rewrapped, rows_total, tenants_total)
      values ($1, $2, $3, $4, $5) returning id`,
     [rotation.version, rotation.previous, rotation.rewrapped, rotation.rows, rotation.tenantIds.length],

@@ -9,6 +9,7 @@ import { TenantBackoff } from "./tenant-backoff.ts";
 import { renewLeaseSql } from "./rotation-times.ts";
 import { runRotation } from "./run-rotation.ts";
 import { sweepKeys } from "./sweep-keys.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 const pollEveryMs = 1_000;
 const throttleMsMax = 2_000;
@@ -78,15 +79,19 @@ export class RotationWorker {
   }
 
   async #acquireLease(): Promise<number | undefined> {
-    const taken = await this.#runtime.database.writeOne<{ id: number }>(platform, Caller.system("crypto"), {
-      name: "crypto.lease",
-      // A lease that ends far in the future was acquired before the clock was set back.
-      text: `update rotations set leased_by = $1::uuid, ${renewLeaseSql},
+    const taken = await this.#runtime.database.writeOne<RowOf<"rotations", "id">>(
+      platform,
+      Caller.system("crypto"),
+      {
+        name: "crypto.lease",
+        // A lease that ends far in the future was acquired before the clock was set back.
+        text: `update rotations set leased_by = $1::uuid, ${renewLeaseSql},
           seen_at = coalesce(seen_at, clock_timestamp())
         where state = 'running' and (leased_by = $1::uuid or leased_until < now() or leased_until > now() + interval '1 minute')
         returning id`,
-      values: [this.#id],
-    });
+        values: [this.#id],
+      },
+    );
     return taken?.id;
   }
 

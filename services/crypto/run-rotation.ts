@@ -16,6 +16,7 @@ import type { TenantBackoff } from "./tenant-backoff.ts";
 import { sealedPlaces } from "./sealed-columns.ts";
 import { readKeys } from "./tenant-keys.ts";
 import { resealBatch } from "./reseal-batch.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** Rows scanned per statement when the last one found nothing to reseal. */
 const scannedMax = 2_000;
@@ -41,14 +42,15 @@ export interface RotationRun {
   backoff: TenantBackoff;
 }
 
-interface Stage {
-  tenant_id: number;
-  pass: 1 | 2;
-  place: number;
-  after_id: number;
-  /** Whether no process can hold the keys from before the rotation any more. */
-  settled: boolean;
-}
+type Stage = RowOf<
+  "rotation_tenants",
+  "tenant_id" | "pass" | "place" | "after_id",
+  {
+    pass: 1 | 2;
+    /** Whether no process can hold the keys from before the rotation any more. */
+    settled: boolean;
+  }
+>;
 
 /**
  * Runs until there is nothing to do now.
@@ -199,16 +201,20 @@ async function saveProgress(
   to: { pass: 1 | 2 | 3; place: number; afterId: number },
 ): Promise<boolean> {
   const walkedMs = Math.round(performance.now() - beganAt);
-  const moved = await runtime.database.writeOne<{ held: boolean }>(platform, Caller.system("crypto"), {
-    name: "crypto.move_stage",
-    text: `with held as (
+  const moved = await runtime.database.writeOne<{ held: boolean; set_config: string }>(
+    platform,
+    Caller.system("crypto"),
+    {
+      name: "crypto.move_stage",
+      text: `with held as (
         update rotations set ${renewLeaseSql}, walked_ms = walked_ms + $7
         where id = $1 and leased_by = $2::uuid and state = 'running' returning id
       ), moved as (
         update rotation_tenants set pass = $4, place = $5, after_id = $6
         where rotation_id = $1 and tenant_id = $3 and exists (select from held)
       ) select exists (select from held) as held, set_config('synchronous_commit', 'off', true)`,
-    values: [rotationId, workerId, tenantId, to.pass, to.place, to.afterId, walkedMs],
-  });
+      values: [rotationId, workerId, tenantId, to.pass, to.place, to.afterId, walkedMs],
+    },
+  );
   return moved?.held === true;
 }

@@ -3,6 +3,7 @@
 import { platform } from "../shared/database/scope.ts";
 import type { Detector } from "../../mixins/healing/port.ts";
 import { numberIn } from "../../mixins/healing/targets.ts";
+import type { Column, RowOf } from "../shared/database/row.ts";
 
 /** A lease lasts seconds, and every crypto process polls once a second. */
 const stalledMinutes = 5;
@@ -12,7 +13,9 @@ const hoursMax = 48;
 /** The detector `sealed_unreadable`; its target is `tenant:<id>`. */
 export const sealedUnreadable: Detector = {
   async find(site, { target }) {
-    const rows = await site.db.read<{ tenant_id: number; fields: number; reasons: string[] }>(platform, {
+    const rows = await site.db.read<
+      RowOf<"quarantined_fields", "tenant_id", { fields: number; reasons: string[] }>
+    >(platform, {
       name: "crypto.unreadable",
       text: `select tenant_id, count(*)::integer as fields, array_agg(distinct reason order by reason) as reasons
         from quarantined_fields where $1::integer is null or tenant_id = $1 group by tenant_id order by tenant_id limit 100`,
@@ -31,13 +34,18 @@ export const sealedUnreadable: Detector = {
 /** The detector `rotation_stalled`; its target is `rotation:<id>`. */
 export const rotationStalled: Detector = {
   async find(site, { target }) {
-    const rows = await site.db.read<{
-      id: number;
-      done: string;
-      total: string;
-      hours: number;
-      silent: number;
-    }>(platform, {
+    const rows = await site.db.read<
+      RowOf<
+        "rotations",
+        "id",
+        {
+          done: Column<"rotations", "rows_done">;
+          total: Column<"rotations", "rows_total">;
+          hours: number;
+          silent: number;
+        }
+      >
+    >(platform, {
       name: "crypto.stalled_rotations",
       text: `select id, rows_done as done, rows_total as total, (extract(epoch from now() - started_at) / 3600)::integer as hours,
           greatest(0, extract(epoch from now() - leased_until))::integer as silent

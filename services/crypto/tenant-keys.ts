@@ -17,6 +17,7 @@ import {
   wrapDataKey,
 } from "../shared/sealing/wrapping.ts";
 import { lockMasterKeys } from "./master-keys.ts";
+import type { Column, RowOf } from "../shared/database/row.ts";
 
 type KeysCall = Call<{ tenant_id: number; worn_key_id?: number | null }>;
 
@@ -24,14 +25,15 @@ type KeysCall = Call<{ tenant_id: number; worn_key_id?: number | null }>;
 const keysMax = 100;
 const purposes: readonly KeyPurpose[] = ["field", "index"];
 
-interface Row {
-  id: number;
-  purpose: KeyPurpose;
-  state: KeyOnWire["state"];
-  wrapped: Buffer;
-  master_version: number;
-  master_wrapped: Buffer;
-}
+type Row = RowOf<
+  "data_keys",
+  "id" | "purpose" | "state" | "wrapped" | "master_version",
+  {
+    state: KeyOnWire["state"];
+    wrapped: Buffer;
+    master_wrapped: NonNullable<Column<"master_keys", "wrapped">>;
+  }
+>;
 
 /**
  * The tenant's usable keys. Creates missing ones and replaces a worn one.
@@ -109,7 +111,7 @@ async function makeMissing(
      where tenant_id = $1 and id = $2 and state = 'primary' and purpose = 'field'`,
     [tenantId, wornKeyId],
   );
-  const present = await change.execute<{ purpose: KeyPurpose }>(
+  const present = await change.execute<RowOf<"data_keys", "purpose">>(
     "select purpose from data_keys where tenant_id = $1 and state = 'primary'",
     [tenantId],
   );
@@ -119,7 +121,9 @@ async function makeMissing(
 }
 
 async function makeKey(call: KeysCall, change: Change, tenantId: number, purpose: KeyPurpose): Promise<void> {
-  const drawn = await change.one<{ id: number; version: number; wrapped: Buffer }>(
+  const drawn = await change.one<
+    RowOf<"master_keys", "version" | "wrapped", { id: number; wrapped: Buffer }>
+  >(
     `select nextval('data_keys_id_seq')::integer as id, version, wrapped from master_keys where state = 'primary'`,
   );
   const { id, version, wrapped } = drawn;

@@ -10,6 +10,7 @@ import { version } from "../shared/version.ts";
 import { toIso } from "../shared/wire.ts";
 import { healthContract } from "./health.contract.ts";
 import { logLevels } from "./log-levels.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type Report = ValueOf<(typeof healthContract)["health.report"]["result"]>;
 
@@ -70,13 +71,16 @@ async function report(call: Call<unknown>): Promise<Report> {
   const counts = await readCounts(call, scope);
   // The version of the master key belongs to the installation and is not secret, so every tenant's
   // administrator may see it.
-  const key = await call.db.readOne<{ version: number; rotation: Report["rotation"] }>(platform, {
-    name: "health.key_version",
-    text: `select m.version, (select json_build_object('status', r.state, 'rows_total', r.rows_total,
+  const key = await call.db.readOne<RowOf<"master_keys", "version", { rotation: Report["rotation"] }>>(
+    platform,
+    {
+      name: "health.key_version",
+      text: `select m.version, (select json_build_object('status', r.state, 'rows_total', r.rows_total,
         'rows_done', r.rows_done) from rotations r order by id desc limit 1) as rotation
       from master_keys m where m.state = 'primary'`,
-    values: [],
-  });
+      values: [],
+    },
+  );
   const audit = await call.db.readOne<AuditProof>(scope, auditProof);
   const [postgres, objectStore, mail, messenger] = await Promise.all([
     check(() => call.db.pool.query("select 1")),

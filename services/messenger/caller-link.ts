@@ -7,6 +7,7 @@ import type { Runtime } from "../../host/process/runtime.ts";
 import { toIso } from "../shared/wire.ts";
 import { type Bot, botOf } from "./bot.ts";
 import type { MessengerStatus } from "./messenger.contract.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** The caller's account. */
 export interface Account {
@@ -29,11 +30,7 @@ export function configuredBot(runtime: Runtime): Bot {
   return bot;
 }
 
-interface Row {
-  display_name: string;
-  linked_at: string;
-  events: string[];
-}
+type Row = RowOf<"messenger_links", "display_name" | "linked_at" | "events">;
 
 /** Answers `messenger.status`. */
 export async function readStatus(runtime: Runtime, { tenantId, userId }: Account): Promise<MessengerStatus> {
@@ -66,10 +63,13 @@ export async function readConnection(
 ): Promise<{ state: MessengerStatus["messenger"]; bot: string | null }> {
   const bot = botOf(runtime);
   if (bot === undefined) return { state: "off", bot: null };
-  const row = await runtime.database.readOne<{ is_ok: boolean | null; username: string | null }>(platform, {
-    name: "messenger.conversation",
-    text: "select state = 'ok' and leased_until > now() as is_ok, username from messenger_bots where bot = $1",
-    values: [bot.key],
-  });
+  const row = await runtime.database.readOne<RowOf<"messenger_bots", "username", { is_ok: boolean | null }>>(
+    platform,
+    {
+      name: "messenger.conversation",
+      text: "select state = 'ok' and leased_until > now() as is_ok, username from messenger_bots where bot = $1",
+      values: [bot.key],
+    },
+  );
   return { state: row?.is_ok === true ? "ok" : "down", bot: row?.username ?? null };
 }

@@ -5,17 +5,17 @@ import { platform } from "../shared/database/scope.ts";
 import type { Remedy } from "../../mixins/healing/port.ts";
 import { numberIn } from "../../mixins/healing/targets.ts";
 import { endLinkOfUser, finishEnded } from "./end-link.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 const foundMax = 100;
 /** The job of an ended link runs within seconds, and an hourly job covers all. */
 const lateMinutes = 90;
 
-interface Row {
-  id: number;
-  tenant_id: number;
-  user_id: number;
-  why: "user_blocked" | "user_deleted" | "not_followed";
-}
+type Row = RowOf<
+  "messenger_links",
+  "id" | "tenant_id" | "user_id",
+  { why: "user_blocked" | "user_deleted" | "not_followed" }
+>;
 
 const leftBehind = `select l.id, l.tenant_id, l.user_id, case when l.ended_at is not null then 'not_followed'
     when u.deleted_at is not null then 'user_deleted' else 'user_blocked' end as why

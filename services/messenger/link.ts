@@ -11,6 +11,7 @@ import { endLinkOfUser } from "./end-link.ts";
 import type { MessengerStatus } from "./messenger.contract.ts";
 import { type Account, accountOf, configuredBot, readStatus } from "./caller-link.ts";
 import { enqueueReply } from "./enqueue-reply.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** A code names a chat but no user, so attempts are counted per user: five in ten minutes, right or wrong. */
 const attemptsOf = perRuntime(({ database }) => new RateLimit(database, "messenger_link", 5, 600));
@@ -48,12 +49,12 @@ async function link(change: Change, { tenantId, userId }: Account, hash: Buffer)
   );
   if (existing !== undefined) throw alreadyLinked();
   // Deleting the row uses the code: of several concurrent attempts one succeeds.
-  const [chat] = await change.execute<{ chat_id: string; display_name: string }>(
+  const [chat] = await change.execute<RowOf<"messenger_codes", "chat_id" | "display_name">>(
     "delete from messenger_codes where code_hash = $1 and expires_at > now() returning chat_id, display_name",
     [hash],
   );
   if (chat === undefined) throw new BadRequest("invalid_code", "The code is invalid or expired");
-  const [target] = await change.execute<{ id: number }>(
+  const [target] = await change.execute<RowOf<"delivery_targets", "id">>(
     `insert into delivery_targets (tenant_id, channel, events, is_active) values ($1, 'messenger', '{}', false)
      returning id`,
     [tenantId],

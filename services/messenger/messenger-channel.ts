@@ -9,6 +9,7 @@ import { endLinkOfChat } from "./end-link.ts";
 import { isOfPatient, maySee } from "./kinds.rules.ts";
 import { messageOf } from "./message.rules.ts";
 import { type Refusal, sendText } from "./send-text.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** A linked chat and its user's role. */
 export interface Chat {
@@ -49,7 +50,7 @@ async function refusalOf(
     values: [tenantId, targetId, kind, payload],
   };
   try {
-    const user = await database.readOne<{ role: Role; sees: boolean }>(platform, statement);
+    const user = await database.readOne<RowOf<"users", "role", { sees: boolean }>>(platform, statement);
     if (user === undefined || !maySee(user.role, kind)) return { outcome: "gone", error: "not_allowed" };
     return user.sees ? undefined : { outcome: "withheld", error: "not_visible" };
   } catch {
@@ -66,15 +67,18 @@ async function openChats(
   bot: Bot,
   targets: readonly TargetRef[],
 ): Promise<Map<number, Chat | "later">> {
-  const rows = await database.read<{ id: number; chat_id: string; role: Role }>(platform, {
-    name: "messenger.chats",
-    text: `select l.id, l.chat_id, u.role from delivery_targets t
+  const rows = await database.read<RowOf<"messenger_links", "id" | "chat_id"> & RowOf<"users", "role">>(
+    platform,
+    {
+      name: "messenger.chats",
+      text: `select l.id, l.chat_id, u.role from delivery_targets t
       join messenger_links l on l.tenant_id = t.tenant_id and l.id = t.id and l.ended_at is null
       join users u on u.tenant_id = l.tenant_id and u.id = l.user_id and u.is_active and u.deleted_at is null
       join tenants n on n.id = t.tenant_id and n.is_active and n.deleted_at is null
       where t.id = any($1::integer[]) and t.is_active and t.deleted_at is null`,
-    values: [targets.map(({ targetId }) => targetId)],
-  });
+      values: [targets.map(({ targetId }) => targetId)],
+    },
+  );
   const { isPaused } = bot.pacer;
   return new Map(
     rows.map(({ id, chat_id: chatId, role }) => [id, isPaused ? "later" : { chatId: Number(chatId), role }]),

@@ -11,6 +11,7 @@ import { hashCode, newCode } from "./code.rules.ts";
 import { endLinkOfChat } from "./end-link.ts";
 import type { Reply } from "./enqueue-reply.ts";
 import { sendText } from "./send-text.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 const expiresAfterMs = 600_000;
 
@@ -60,12 +61,15 @@ const texts: Record<Exclude<Reply, "code" | "status">, string> = {
 
 async function textOf(runtime: Runtime, chatId: number, reply: Exclude<Reply, "code">): Promise<string> {
   if (reply !== "status") return texts[reply];
-  const link = await runtime.database.readOne<{ linked_at: string; kinds: number }>(platform, {
-    name: "messenger.link_of_chat",
-    text: `select linked_at, cardinality(events) as kinds from messenger_links
+  const link = await runtime.database.readOne<RowOf<"messenger_links", "linked_at", { kinds: number }>>(
+    platform,
+    {
+      name: "messenger.link_of_chat",
+      text: `select linked_at, cardinality(events) as kinds from messenger_links
       where chat_id = $1 and ended_at is null`,
-    values: [chatId],
-  });
+      values: [chatId],
+    },
+  );
   if (link === undefined) return texts.not_linked;
   const since = toIso(link.linked_at).slice(0, 16).replace("T", " ");
   return `Linked since ${since} UTC. Kinds of events subscribed to: ${link.kinds}.`;

@@ -5,10 +5,10 @@ import type { EventKind } from "../shared/event-kinds.ts";
 import { Conflict, Forbidden } from "../shared/errors.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { RateLimit } from "../shared/rate-limits.ts";
-import type { Role } from "../shared/roles.ts";
 import { refusedKinds, deliveredKinds } from "./kinds.rules.ts";
 import type { MessengerStatus } from "./messenger.contract.ts";
 import { accountOf, configuredBot, readStatus } from "./caller-link.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** Limited because each change is a permanent audit entry. */
 const changesOf = perRuntime(({ database }) => new RateLimit(database, "messenger_subscribe", 60, 3_600));
@@ -27,7 +27,7 @@ export async function subscribe(call: Call<{ events: (EventKind | "*")[] }>): Pr
     throw new Forbidden("event_not_allowed", `Your role may not see ${refused.join(", ")}`);
   await changesOf(call.runtime).take(`${tenantId}:${userId}`);
   await call.db.change({ tenantId }, call.caller, async (change) => {
-    const [link] = await change.execute<{ id: number }>(
+    const [link] = await change.execute<RowOf<"messenger_links", "id">>(
       "select id from messenger_links where tenant_id = $1 and user_id = $2 and ended_at is null for no key update",
       [tenantId, userId],
     );
@@ -62,7 +62,7 @@ export async function recomputeSubscriptions(
   tenantId: number,
   userId: number,
 ): Promise<void> {
-  const [link] = await change.execute<{ id: number; events: string[]; role: Role }>(
+  const [link] = await change.execute<RowOf<"messenger_links", "id" | "events"> & RowOf<"users", "role">>(
     `select l.id, l.events, u.role from messenger_links l
      join users u on u.tenant_id = l.tenant_id and u.id = l.user_id
      where l.tenant_id = $1 and l.user_id = $2 and l.ended_at is null for no key update of l`,

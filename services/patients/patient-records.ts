@@ -13,13 +13,12 @@ import type { CacheKey } from "./cache-client.ts";
 import { readCached } from "./read-patient.ts";
 import { isCacheOff, type CachedContent } from "./cached-reading.ts";
 import { visibleTo, type Visibility, visibilityOf } from "./visibility.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type Create = Call<ParamsOf<(typeof patientsContract)["patients.create_record"]>>;
 type List = Call<ParamsOf<(typeof patientsContract)["patients.list_records"]>>;
 
-interface RecordRow extends Omit<PatientRecord, "body"> {
-  body: Buffer;
-}
+type RecordRow = Omit<PatientRecord, "body"> & RowOf<"patient_records", "body">;
 const ofPatient = "r.tenant_id = patient.tenant_id and r.patient_id = patient.id";
 const recordColumns = "id, patient_id, author_id, kind, body, created_at";
 
@@ -103,7 +102,9 @@ export async function loadRecords(
   call: Call<unknown>,
   { tenantId, patientId }: CacheKey,
 ): Promise<CachedContent<ListedRecord[]> | undefined> {
-  const found = await call.db.read<{ stamp: string; fits: boolean } & (RecordRow | { id: null })>(
+  const found = await call.db.read<
+    RowOf<"patients", "stamp", { fits: boolean }> & (RecordRow | { id: null })
+  >(
     { tenantId },
     {
       name: "patient_records.load",

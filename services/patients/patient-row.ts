@@ -5,6 +5,7 @@ import type { SealedColumn } from "../shared/sealing/registry.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 import { toIso } from "../shared/wire.ts";
 import type { ListedPatient, Patient } from "./patients.contract.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type Column = SealedColumn<"patients">;
 type Field = NonNullable<ListedPatient["unreadable"]>[number];
@@ -21,17 +22,18 @@ const fieldsOf = {
 type Identity = Pick<OpenedTexts, (typeof fieldsOf)["identity"][number]>;
 const noIdentity: Identity = { full_name: null, birth_date: null, phone: null };
 
-export interface PatientRow {
-  id: number;
-  tenant_id: number;
-  department_id: number | null;
-  record_number: string;
-  identity: Buffer;
-  notes: Buffer | null;
-  version: number;
-  created_at: string;
-  updated_at: string;
-}
+export type PatientRow = RowOf<
+  "patients",
+  | "id"
+  | "tenant_id"
+  | "department_id"
+  | "record_number"
+  | "identity"
+  | "notes"
+  | "version"
+  | "created_at"
+  | "updated_at"
+>;
 
 export const patientColumns = `p.id, p.tenant_id, p.department_id, p.record_number, p.identity, p.notes, p.version,
   p.created_at, p.updated_at`;

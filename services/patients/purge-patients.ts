@@ -3,6 +3,7 @@ import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import { inBatches } from "../shared/in-batches.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 const batch = 500;
 const batchesMax = 200;
@@ -12,7 +13,7 @@ export async function purgeDeletedPatients(this: { runtime: Runtime }): Promise<
   const { config, database } = this.runtime;
   await inBatches({ rowsMax: batch, batchesMax }, () =>
     database.change(platform, Caller.system("patients"), async (change) => {
-      const rows = await change.execute<{ tenant_id: number; id: number }>(
+      const rows = await change.execute<RowOf<"patients", "tenant_id" | "id">>(
         `delete from patients where (tenant_id, id) in (select tenant_id, id from patients
            where deleted_at < now() - make_interval(days => $1) order by deleted_at limit ${batch} for update skip locked)
          returning tenant_id, id`,

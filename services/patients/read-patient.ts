@@ -20,6 +20,7 @@ import type { Patient } from "./patients.contract.ts";
 import { type Reading, RecordedReads } from "./recorded-read.ts";
 import { dropOutdated, isCacheOff, readThroughCache, type CachedContent } from "./cached-reading.ts";
 import { visibleTo, visibilityOf, type Visibility } from "./visibility.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type OfPatient = Call<{ patient_id: number }>;
 
@@ -90,7 +91,7 @@ export async function loadPatient(
   call: Call<unknown>,
   { tenantId, patientId }: CacheKey,
 ): Promise<CachedContent<Patient> | undefined> {
-  const row = await call.db.readOne<PatientRow & { stamp: string }>(
+  const row = await call.db.readOne<PatientRow & RowOf<"patients", "stamp">>(
     { tenantId },
     {
       name: "patients.load",

@@ -6,6 +6,7 @@ import { Conflict, Forbidden, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
 import { ownTenant } from "../shared/administered-scope.ts";
 import { patientViolations } from "./create-patient.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 interface Restored {
   id: number;
@@ -20,14 +21,14 @@ interface Restored {
 export async function restorePatient(call: Call<{ patient_id: number }>): Promise<Restored> {
   if (ownTenant(call.caller) !== undefined) throw new Forbidden();
   const { patient_id: id } = call.params;
-  const found = await call.db.readOne<{ tenant_id: number }>(platform, {
+  const found = await call.db.readOne<RowOf<"patients", "tenant_id">>(platform, {
     text: "select tenant_id from patients where id = $1",
     values: [id],
   });
   if (found === undefined) throw new NotFound("Patient");
   const { tenant_id: tenantId } = found;
   const restore = call.db.change({ tenantId }, call.caller, async (change) => {
-    const [row] = await change.execute<{ version: number }>(
+    const [row] = await change.execute<RowOf<"patients", "version">>(
       `update patients set deleted_at = null, updated_at = now(), version = version + 1
        where tenant_id = $1 and id = $2 and deleted_at is not null returning version`,
       [tenantId, id],

@@ -7,13 +7,14 @@ import { patientColumns, type PatientRow, toPatient } from "./patient-row.ts";
 import type { patientsContract } from "./patients.contract.ts";
 import { openRow, wholeTexts } from "./read-patient.ts";
 import { sealContent } from "./cached-reading.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type Contract = (typeof patientsContract)["patients.seal_for_cache"];
 
 /** Skips patients that do not exist, do not open completely or are too large. */
 export async function sealForCache(call: Call<ParamsOf<Contract>>): Promise<ValueOf<Contract["result"]>> {
   const { tenant_id: tenantId, patient_ids: ids } = call.params;
-  const rows = await call.db.read<PatientRow & { stamp: string }>(
+  const rows = await call.db.read<PatientRow & RowOf<"patients", "stamp">>(
     tenantId === null ? platform : { tenantId },
     {
       text: `select ${patientColumns}, p.stamp from patients p join tenants t on t.id = p.tenant_id

@@ -8,6 +8,7 @@ import { limitDaily } from "../shared/limits/daily-limit.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { addressKey, RateLimit } from "../shared/rate-limits.ts";
 import type { ProviderName } from "./payments.contract.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 const perAddressOf = perRuntime(
   ({ config, database }) => new RateLimit(database, "unsigned", config.unsignedPerMinute, 60),
@@ -16,7 +17,7 @@ const perAddressOf = perRuntime(
 /** @throws TooManyRequests */
 export async function limitUnsigned(call: Call<unknown>, provider: ProviderName): Promise<void> {
   await perAddressOf(call.runtime).take(addressKey(call.caller.facts.ip));
-  const [tenant] = await call.db.read<{ id: number }>(platform, {
+  const [tenant] = await call.db.read<RowOf<"tenants", "id">>(platform, {
     name: "payments.platform",
     text: "select id from tenants where subdomain = 'platform' and deleted_at is null",
     values: [],

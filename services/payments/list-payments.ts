@@ -6,6 +6,7 @@ import type { ParamsOf } from "../shared/params/types.ts";
 import { isGone, listScope } from "../shared/administered-scope.ts";
 import { offsetOf, type Page, toIso, toPage } from "../shared/wire.ts";
 import type { Payment, paymentsContract } from "./payments.contract.ts";
+import type { Column } from "../shared/database/row.ts";
 
 type Params = ParamsOf<(typeof paymentsContract)["payments.list"]>;
 
@@ -15,7 +16,7 @@ export const paymentColumns = `p.id, p.tenant_id, p.provider, p.payment_id, p.st
 /**
  * The page is joined to the total by a left join, so an empty page still carries the total; its `id` is null.
  */
-type Row = Omit<Payment, "id"> & { id: number | null; total: number };
+type Row = Omit<Payment, "id"> & { id: Column<"payments", "id"> | null; total: number };
 
 /** One page of the payments in the caller's scope, with the exact total. */
 export async function listPayments(call: Call<Params>): Promise<Page<Payment>> {

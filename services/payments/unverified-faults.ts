@@ -4,15 +4,12 @@
 import { platform } from "../shared/database/scope.ts";
 import type { Detector } from "../../mixins/healing/port.ts";
 import { textIn } from "../../mixins/healing/targets.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** Fewer may be the attempts of strangers. */
 const unverifiedMin = 5;
 
-interface Row {
-  provider: string;
-  unverified: number;
-  since: string;
-}
+type Row = RowOf<"payment_notifications", "provider", { unverified: number; since: string }>;
 
 /** The detector `payments_unverified`; its target is `provider:<name>`. */
 export const paymentsUnverified: Detector = {

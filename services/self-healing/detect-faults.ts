@@ -11,6 +11,7 @@ import { DetectorCalls, type Unanswered } from "./detector-calls.ts";
 import { system } from "./fix-row.ts";
 import { aheadSecondsMax, deadSeconds } from "./incident.rules.ts";
 import { recordDetection } from "./record-detection.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** What a detection run needs of its process. */
 export interface DetectionContext {
@@ -46,12 +47,7 @@ export interface DetectionResult {
   startedAt: number;
 }
 
-interface LastRun {
-  code: string;
-  cursor: string | null;
-  age: number;
-  off: boolean;
-}
+type LastRun = RowOf<"fault_looks", "cursor", { code: string; age: number; off: boolean }>;
 
 /** Faults that are looked for concurrently, so that one detector that hangs does not delay the others. */
 const concurrentMax = 4;
@@ -80,7 +76,9 @@ export async function detectFaults(
       if (known === undefined) return;
       const look = await detectFault(calls, known, lastRuns.get(known.code)?.cursor ?? null);
       try {
-        summary.opened += await recordDetection(looker, look, calls);
+        // Two statements, because other workers change the sum during the await.
+        const opened = await recordDetection(looker, look, calls);
+        summary.opened += opened;
       } catch (error) {
         // A result that cannot be stored must not prevent the detection of other faults.
         looker.runtime.log.error({ code: known.code, err: error }, "a look could not be recorded");

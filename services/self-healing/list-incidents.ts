@@ -5,11 +5,12 @@ import { platform, preparedName } from "../shared/database/scope.ts";
 import type { ParamsOf, ValueOf } from "../shared/params/types.ts";
 import { offsetOf, type Page, toIso, toPage } from "../shared/wire.ts";
 import type { incidentShape, selfHealingContract } from "./self-healing.contract.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type Incident = ValueOf<typeof incidentShape>;
 type Params = ParamsOf<(typeof selfHealingContract)["self-healing.incidents"]>;
 /** Numbers of 64 bits are read as text; the statement formats the times of the history. */
-type Row = (Omit<Incident, "id"> & { id: string }) | { id: null };
+type Row = (Omit<Incident, "id"> & RowOf<"incidents", "id">) | { id: null };
 
 const historyMax = 50;
 const steps = `coalesce((select json_agg(json_build_object('at',

@@ -11,6 +11,7 @@ import type { DetectionResult, DetectionContext, ServiceFinding } from "./detect
 import { endIncident, type HealingIncident, suspend } from "./record-outcome.ts";
 import { propose } from "./seed-fixes.ts";
 import { notifyOperators } from "./notify-operators.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** Incidents not found again that are checked individually in a run. */
 const checkedMax = 50;
@@ -24,11 +25,7 @@ const liveMax = 1_000;
 /** An end later than that was written before the database's clock was set back. */
 const soon = `now() + interval '${aheadSecondsMax} seconds'`;
 
-interface FixState {
-  id: number;
-  status: "proposed" | "confirmed" | "suspended";
-  remedy: string | null;
-}
+type FixState = RowOf<"fixes", "id" | "status" | "remedy">;
 
 /** @returns the number of new incidents */
 export async function recordDetection(
@@ -149,7 +146,7 @@ async function openIncident(
 ) {
   const { code } = known;
   const { target, tenant_id: tenantId, service, would_do: wouldDo } = finding;
-  const [row] = await change.execute<{ id: string; is_new: boolean }>(
+  const [row] = await change.execute<RowOf<"incidents", "id", { is_new: boolean }>>(
     `insert into incidents (fix_id, tenant_id, code, service, target, evidence, would_do, next_try_at)
      select $1, (select id from tenants where id = $2), $3, $4, $5, $6, $7, greatest(now(),
        (select max(ended_at) + interval '${cooldownSeconds} seconds' from incidents

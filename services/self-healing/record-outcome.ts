@@ -5,17 +5,14 @@ import { platformTenantId } from "../shared/database/platform-tenant.ts";
 import type { PlainChange } from "../shared/database/change.ts";
 import { failsTooOften, triesMax, waitSeconds } from "./incident.rules.ts";
 import { notifyOperators } from "./notify-operators.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** An incident that is being healed. */
-export interface HealingIncident {
-  id: number;
-  fix_id: number;
-  tenant_id: number | null;
-  code: string;
-  service: string;
-  target: string;
-  tries: number;
-}
+export type HealingIncident = RowOf<
+  "incidents",
+  "fix_id" | "tenant_id" | "code" | "service" | "target" | "tries",
+  { id: number }
+>;
 
 /** The outcome of an attempt. */
 export interface Outcome {

@@ -5,11 +5,12 @@ import type { PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
 import { catalogue, type FaultCode } from "../../mixins/healing/catalogue.ts";
 import type { KnownFault } from "../../mixins/healing/known-fault.ts";
-import { hashOf, type Texts } from "./fix-row.ts";
+import { hashOf } from "./fix-row.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type Known = KnownFault & { code: FaultCode };
 type Seeded = Record<"created" | "updated" | "skipped" | "total", number>;
-type Row = Texts & { code: string; seeded: string };
+type Row = RowOf<"fixes", "code" | "title" | "problem" | "remedy" | "risk", { seeded: string }>;
 
 /** Answers `self-healing.seed`. `overwrite` also resets edited and confirmed fixes. */
 export async function seedFixes(call: Call<{ overwrite?: boolean | null }>): Promise<Seeded> {
@@ -56,7 +57,7 @@ async function seed(change: PlainChange, known: Known, row: Row | undefined, ove
 
 /** Proposes the fix of a fault. @returns its id; undefined when another process has proposed it meanwhile */
 export async function propose(change: PlainChange, known: Known): Promise<number | undefined> {
-  const [row] = await change.execute<{ id: number }>(
+  const [row] = await change.execute<RowOf<"fixes", "id">>(
     `insert into fixes (code, title, problem, remedy, risk, seeded_hash) values ($1, $2, $3, $4, $5, $6)
      on conflict (code) where deleted_at is null do nothing returning id`,
     [known.code, known.title, known.problem, known.remedy, known.risk, hashOf(known)],

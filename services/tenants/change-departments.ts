@@ -8,6 +8,7 @@ import type { ParamsOf } from "../shared/params/types.ts";
 import { administeredScope, tenantToActIn } from "../shared/administered-scope.ts";
 import { DepartmentEntity, type DepartmentRow, toDepartment } from "./department.entity.ts";
 import type { Department, departmentsContract } from "./departments.contract.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 const violations = {
   departments_tenant_id_fkey: () => Invalid.body("tenant_id", "the tenant does not exist"),
@@ -29,7 +30,7 @@ async function assertMayHead(
   userId: number | null | undefined,
 ): Promise<void> {
   if (userId === null || userId === undefined) return;
-  const [doctor] = await change.execute<{ id: number }>(
+  const [doctor] = await change.execute<RowOf<"users", "id">>(
     `select id from users where tenant_id = $1 and id = $2 and is_active and deleted_at is null
        and role in ('head_doctor', 'doctor') for share`,
     [tenantId, userId],

@@ -12,6 +12,7 @@ import { ownTenant, administeredScope } from "../shared/administered-scope.ts";
 import { TenantEntity, type TenantRow, toTenant } from "./tenant.entity.ts";
 import type { Tenant, tenantsContract } from "./tenants.contract.ts";
 import { loggedSettings, platformSubdomain } from "./tenants.rules.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 const violations = {
   tenants_subdomain: () => new Conflict("subdomain_taken", "This subdomain is already in use"),
@@ -61,7 +62,7 @@ export async function createTenant(
  */
 async function assertNoTenantYet(change: Change): Promise<void> {
   await change.execute("select id from tenants where subdomain = $1 for no key update", [platformSubdomain]);
-  const [other] = await change.execute<{ id: number }>(
+  const [other] = await change.execute<RowOf<"tenants", "id">>(
     "select id from tenants where subdomain <> $1 and deleted_at is null limit 1",
     [platformSubdomain],
   );
@@ -187,7 +188,7 @@ export async function bootstrapTenant(
   return call.db.change(platform, call.caller, async (change) => {
     // Serialises replicas that start at the same time.
     await change.execute("select pg_advisory_xact_lock(hashtext('tenants.bootstrap'))");
-    const [found] = await change.execute<{ id: number }>(
+    const [found] = await change.execute<RowOf<"tenants", "id">>(
       "select id from tenants where subdomain = $1 and deleted_at is null",
       [subdomain],
     );

@@ -3,6 +3,7 @@ import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Remedy } from "../../mixins/healing/port.ts";
 import { numberIn } from "../../mixins/healing/targets.ts";
+import type { Column, RowOf } from "../shared/database/row.ts";
 
 const foundMax = 100;
 
@@ -13,7 +14,13 @@ const foundMax = 100;
 export const departmentHeadGone: Remedy = {
   async find(site, { target }) {
     const one = target === undefined ? null : (numberIn("department", target) ?? 0);
-    const rows = await site.db.read<{ id: number; tenant_id: number; user_id: number }>(platform, {
+    const rows = await site.db.read<
+      RowOf<
+        "departments",
+        "id" | "tenant_id",
+        { user_id: NonNullable<Column<"departments", "head_doctor_id">> }
+      >
+    >(platform, {
       name: "tenants.heads_gone",
       text: `select d.id, d.tenant_id, d.head_doctor_id as user_id from departments d
           join users u on u.tenant_id = d.tenant_id and u.id = d.head_doctor_id
@@ -39,7 +46,9 @@ export const departmentHeadGone: Remedy = {
   async heal(site, target) {
     const id = numberIn("department", target) ?? 0;
     return site.db.change(platform, Caller.system("tenants"), async (change) => {
-      const [row] = await change.execute<{ tenant_id: number; user_id: number }>(
+      const [row] = await change.execute<
+        RowOf<"departments", "tenant_id", { user_id: NonNullable<Column<"departments", "head_doctor_id">> }>
+      >(
         `select d.tenant_id, d.head_doctor_id as user_id from departments d
            join users u on u.tenant_id = d.tenant_id and u.id = d.head_doctor_id
          where d.id = $1 and u.deleted_at is not null for update of d`,

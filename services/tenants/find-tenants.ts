@@ -6,6 +6,7 @@ import { administeredScope } from "../shared/administered-scope.ts";
 import { toIso } from "../shared/wire.ts";
 import type { Tenant } from "./tenants.contract.ts";
 import { platformSubdomain, type RegistrationMode, registrationMode } from "./tenants.rules.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** The interface defines these lists without paging, so they are bounded here. */
 const listMax = 10_000;
@@ -38,11 +39,7 @@ export async function getTenant(call: Call<{ tenant_id: number }>): Promise<Tena
   return toTenantJson(row);
 }
 
-interface PublicTenant {
-  id: number;
-  name: string;
-  subdomain: string;
-}
+type PublicTenant = RowOf<"tenants", "id" | "name" | "subdomain">;
 
 /** Active tenants, without the platform tenant. At most `listMax`. */
 export function listPublicTenants(call: Call<unknown>): Promise<PublicTenant[]> {
@@ -61,7 +58,9 @@ export function listPublicTenants(call: Call<unknown>): Promise<PublicTenant[]> 
 export async function findTenant(
   call: Call<{ subdomain: string }>,
 ): Promise<(PublicTenant & { registration: RegistrationMode }) | null> {
-  const row = await call.db.readOne<PublicTenant & { settings: Record<string, unknown> }>(platform, {
+  const row = await call.db.readOne<
+    PublicTenant & RowOf<"tenants", "settings", { settings: Record<string, unknown> }>
+  >(platform, {
     name: "tenants.find",
     text: `select id, name, subdomain, settings from tenants where subdomain = lower($1) and is_active and deleted_at is null`,
     values: [call.params.subdomain],

@@ -8,6 +8,7 @@ import { isGone, listScope } from "../shared/administered-scope.ts";
 import { likePattern, offsetOf, type Page, toIso, toPage } from "../shared/wire.ts";
 import type { Department, departmentSorts, departmentsContract } from "./departments.contract.ts";
 import { platformSubdomain } from "./tenants.rules.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type Params = ParamsOf<(typeof departmentsContract)["departments.list"]>;
 
@@ -48,7 +49,7 @@ export async function listPublicDepartments(
 ): Promise<{ id: number; name: string }[]> {
   const tenant = await call.bus("tenants.find", { subdomain: call.params.subdomain });
   if (tenant === null || tenant.subdomain === platformSubdomain) throw new NotFound("Tenant");
-  return call.db.read<{ id: number; name: string }>(
+  return call.db.read<RowOf<"departments", "id" | "name">>(
     { tenantId: tenant.id },
     {
       name: "departments.list_public",

@@ -21,6 +21,7 @@ import {
   assertRoleFitsTenant,
   type Target,
 } from "./users.rules.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type OfUser = Call<{ user_id: number }>;
 
@@ -44,7 +45,7 @@ interface LockedUser {
  */
 async function lockUser(call: OfUser, change: Change): Promise<LockedUser> {
   const id = call.params.user_id;
-  const [tenant] = await change.execute<{ id: number; subdomain: string }>(
+  const [tenant] = await change.execute<RowOf<"tenants", "id" | "subdomain">>(
     `select t.id, t.subdomain from tenants t where t.deleted_at is null
        and t.id = (select tenant_id from users where id = $1 and deleted_at is null) for no key update`,
     [id],
@@ -53,7 +54,9 @@ async function lockUser(call: OfUser, change: Change): Promise<LockedUser> {
   const where = { id, tenantId: tenant.id, deletedAt: null };
   const user = await change.entities.findOne(UserEntity, where, { lockMode: LockMode.PESSIMISTIC_WRITE });
   if (user === null) throw new NotFound("User");
-  const others = await change.execute<{ role: "superadmin" | "admin"; users: number }>(
+  const others = await change.execute<
+    RowOf<"users", "role", { role: "superadmin" | "admin"; users: number }>
+  >(
     `select role, count(*)::integer as users from users where tenant_id = $1 and id <> $2 and is_active
        and deleted_at is null and role in ('superadmin', 'admin') group by role`,
     [tenant.id, id],

@@ -4,14 +4,12 @@ import { platform } from "../shared/database/scope.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { insertUser, vouchedFor } from "./create-user.ts";
 import type { usersContract } from "./users.contract.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type Contract = (typeof usersContract)["users.bootstrap"];
 type Bootstrap = Call<ParamsOf<Contract>>;
 
-interface ExistingUser {
-  id: number;
-  session_epoch: number;
-}
+type ExistingUser = RowOf<"users", "id" | "session_epoch">;
 
 /**
  * Idempotent. An existing account with this e-mail address stays unchanged, also when it is blocked.

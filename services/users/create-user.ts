@@ -12,6 +12,7 @@ import type { Role } from "../shared/roles.ts";
 import { toUser, UserEntity, type UserRow } from "./user.entity.ts";
 import type { User, usersContract } from "./users.contract.ts";
 import { assertMayGrant, assertRoleFitsTenant } from "./users.rules.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 export interface NewUser {
   tenantId: number;
@@ -65,11 +66,7 @@ export async function insertUser(
   return row;
 }
 
-interface TenantFacts {
-  id: number;
-  name: string;
-  subdomain: string;
-}
+type TenantFacts = RowOf<"tenants", "id" | "name" | "subdomain">;
 
 /** Finds the tenant of a new user and locks its row for key share, so that it cannot be deleted meanwhile. */
 export async function tenantFor(change: Change, tenantId: number): Promise<TenantFacts | undefined> {

@@ -7,6 +7,7 @@ import type { accountsContract } from "./accounts.contract.ts";
 import type { MailKind } from "./account-limits.ts";
 import { newMailToken } from "./mail-token.ts";
 import { type OpenLink, slotFor } from "./reset-links.rules.ts";
+import type { Column, RowOf } from "../shared/database/row.ts";
 
 const lifeHours: Record<MailKind, number> = { verify_email: 24, reset_password: 1 };
 const audits: Record<MailKind, string> = {
@@ -14,21 +15,20 @@ const audits: Record<MailKind, string> = {
   reset_password: "user.send_reset",
 };
 
-interface Recipient {
-  to: string;
-  full_name: string;
-  tenant_name: string;
-}
+type Recipient = RowOf<
+  "users",
+  "full_name",
+  { to: Column<"users", "email">; tenant_name: Column<"tenants", "name"> }
+>;
 
-interface Account extends Recipient {
-  user_id: number;
-  tenant_id: number;
-  role: string;
-  department: string | null;
-  /** ISO 8601. Null when no registration waits to be verified. */
-  registered_at: string | null;
-  ip: string | null;
-}
+type Account = Recipient &
+  RowOf<"users", "tenant_id" | "role"> &
+  RowOf<"registrations", "ip"> & {
+    user_id: Column<"users", "id">;
+    department: Column<"departments", "name"> | null;
+    /** ISO 8601. Null when no registration waits to be verified. */
+    registered_at: string | null;
+  };
 
 type Contract = (typeof accountsContract)["accounts.mint_mail_token"];
 
@@ -93,7 +93,7 @@ async function lockAccount(
 }
 
 function openLinks(change: Change, tenantId: number, userId: number): Promise<OpenLink[]> {
-  return change.execute<OpenLink>(
+  return change.execute<RowOf<"mail_tokens", "known" | "request", { slot: number }>>(
     `select slot::integer as slot, known, request from mail_tokens
      where tenant_id = $1 and user_id = $2 and kind = 'reset_password' and expires_at > now()
      order by created_at, slot`,

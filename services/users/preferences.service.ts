@@ -10,13 +10,14 @@ import { RateLimit } from "../shared/rate-limits.ts";
 import { toIso } from "../shared/wire.ts";
 import { preferencesContract, type themes } from "./preferences.contract.ts";
 import { mergeSettings, settingsBytesMax } from "./preferences.rules.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type Theme = (typeof themes)[number];
-interface Stored {
-  theme: Theme;
-  settings: Record<string, unknown>;
-  updated_at: string;
-}
+type Stored = RowOf<
+  "preferences",
+  "theme" | "settings" | "updated_at",
+  { settings: Record<string, unknown> }
+>;
 interface Answer {
   theme: Theme;
   settings: Record<string, unknown>;

@@ -4,6 +4,7 @@ import type { Change } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import { addressKey } from "../shared/rate-limits.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** Stores the origin. @param ip the client's address, which the verification mail names */
 export async function recordRegistration(
@@ -52,7 +53,7 @@ export async function removeUnverified(
     tenantId,
     email,
   ]);
-  const [old] = await change.execute<{ id: number }>(
+  const [old] = await change.execute<RowOf<"users", "id">>(
     // Blocking and role changes raise the epoch; an approval only sets `settled`.
     `select u.id from users u left join registrations r on r.tenant_id = u.tenant_id and r.user_id = u.id
      where u.tenant_id = $1 and lower(u.email) = lower($2) and u.deleted_at is null and not u.email_verified
@@ -77,7 +78,7 @@ export async function isOriginOfRegistration(
   { subdomain, email }: { subdomain: string; email: string },
   ip: string | null,
 ): Promise<boolean> {
-  const row = await database.readOne<{ ip: string | null }>(platform, {
+  const row = await database.readOne<RowOf<"registrations", "ip">>(platform, {
     name: "accounts.registered_from",
     text: `select r.ip from registrations r join users u on u.tenant_id = r.tenant_id and u.id = r.user_id
       join tenants t on t.id = u.tenant_id

@@ -5,19 +5,17 @@ import { platform } from "../shared/database/scope.ts";
 import { BadRequest } from "../shared/errors.ts";
 import type { MailKind } from "./account-limits.ts";
 import { hashMailToken } from "./mail-token.ts";
+import type { Column, RowOf } from "../shared/database/row.ts";
 
 /** The account that a token belongs to. */
-export interface TokenOwner {
-  user_id: number;
-  tenant_id: number;
-  email: string;
-  full_name: string;
-  /** The tenant's name. */
-  name: string;
-  subdomain: string;
-  /** The client's address at registration, while the registration waits to be verified. */
-  registered_from: string | null;
-}
+export type TokenOwner = RowOf<"users", "tenant_id" | "email" | "full_name"> &
+  RowOf<"tenants", "subdomain"> & {
+    user_id: Column<"users", "id">;
+    /** The tenant's name. */
+    name: Column<"tenants", "name">;
+    /** The client's address at registration, while the registration waits to be verified. */
+    registered_from: Column<"registrations", "ip">;
+  };
 
 /** @throws BadRequest `invalid_token` when the token is unknown, used, expired or of another kind */
 export async function ownerOf(database: Database, kind: MailKind, token: string): Promise<TokenOwner> {

@@ -3,6 +3,7 @@ import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Detector, Remedy } from "../../mixins/healing/port.ts";
 import { numberIn } from "../../mixins/healing/targets.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 const foundMax = 100;
 /** Longer than any lease, and than a worker takes to store a target's next due time. */
@@ -14,12 +15,7 @@ const isStuck = `t.deleted_at is null and (t.next_due_at is null or t.next_due_a
 const oldestDue = `select d.due_at from deliveries d where d.tenant_id = t.tenant_id and d.target_id = t.id
   and d.state = 'pending' and d.due_at < now() - interval '${lateSeconds} seconds' order by d.due_at, d.seq limit 1`;
 
-interface Row {
-  id: number;
-  tenant_id: number;
-  channel: string;
-  seconds: number;
-}
+type Row = RowOf<"delivery_targets", "id" | "tenant_id" | "channel", { seconds: number }>;
 
 /** The remedy `delivery_stuck`: its target is `target:<id>`; healing marks the target as due. */
 export const deliveryStuck: Remedy = {
@@ -66,7 +62,7 @@ const failingHours = 48;
 /** The detector `webhook_failing`; its target is `webhook:<id>`. */
 export const webhookFailing: Detector = {
   async find(site, { target }) {
-    const rows = await site.db.read<{ id: number; tenant_id: number; hours: number }>(platform, {
+    const rows = await site.db.read<RowOf<"webhooks", "id" | "tenant_id", { hours: number }>>(platform, {
       name: "webhooks.failing",
       text: `select w.id, w.tenant_id, (extract(epoch from now() - w.failing_since) / 3600)::integer as hours
         from webhooks w join delivery_targets t on t.tenant_id = w.tenant_id and t.id = w.id

@@ -4,6 +4,7 @@ import { Caller } from "../shared/caller.ts";
 import type { Database } from "../shared/database/database.ts";
 import { cancelLater } from "./change-webhook.ts";
 import type { disableReasons } from "./webhooks.contract.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 const mailsMax = 20;
 
@@ -27,7 +28,7 @@ export async function disableWebhook(
       [reason, tenantId, id],
     );
     await cancelLater(change, tenantId, id);
-    const administrators = await change.execute<{ id: number }>(
+    const administrators = await change.execute<RowOf<"users", "id">>(
       `select id from users where tenant_id = $1 and role in ('admin', 'superadmin') and is_active
          and deleted_at is null order by id limit ${mailsMax}`,
       [tenantId],

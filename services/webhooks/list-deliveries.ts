@@ -8,6 +8,7 @@ import { offsetOf, type Page, toIso, toPage } from "../shared/wire.ts";
 import type { deliveriesContract, WireDelivery } from "./deliveries.contract.ts";
 import { messageId } from "./message-id.ts";
 import { tenantOf } from "./read-webhooks.ts";
+import type { Column, RowOf } from "../shared/database/row.ts";
 
 type Params = ParamsOf<(typeof deliveriesContract)["webhooks.deliveries"]>;
 
@@ -17,14 +18,12 @@ export const deliveryColumns = `d.id, d.target_id as webhook_id, d.event_id::flo
 export const lastAttempt = `left join lateral (select * from delivery_attempts a where a.delivery_id = d.id
   order by a.id desc limit 1) last on true`;
 
-export interface DeliveryRow extends Omit<WireDelivery, "last_attempt" | "next_attempt_at"> {
-  next_attempt_at: string;
-  attempted_at: string | null;
-  status_code: number | null;
-  duration_ms: number;
-  error: string | null;
-  response: string | null;
-}
+export type DeliveryRow = Omit<WireDelivery, "last_attempt" | "next_attempt_at"> &
+  RowOf<
+    "delivery_attempts",
+    "status_code" | "duration_ms" | "error" | "response",
+    { next_attempt_at: string; attempted_at: Column<"delivery_attempts", "attempted_at"> | null }
+  >;
 
 /** One page of the log. @throws NotFound */
 export async function listDeliveries(call: Call<Params>): Promise<Page<WireDelivery>> {
@@ -43,7 +42,7 @@ export async function listDeliveries(call: Call<Params>): Promise<Page<WireDeliv
     left join lateral (select ${deliveryColumns} from deliveries d ${lastAttempt} where ${filters}
       order by d.event_id ${order} limit ${bind(limit)} offset ${bind(offset)}) p on true
     order by p.event_id ${order}`;
-  const rows = await call.db.read<DeliveryRow & { total: number; id: string | null }>(
+  const rows = await call.db.read<DeliveryRow & { total: number; id: Column<"deliveries", "id"> | null }>(
     { tenantId },
     { name: preparedName(text), text, values },
   );

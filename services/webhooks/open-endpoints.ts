@@ -8,6 +8,7 @@ import type { Runtime } from "../../host/process/runtime.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 import { openSecrets, type SealedSecrets } from "./open-secrets.ts";
 import type { Endpoint } from "./post-event.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /**
  * `secrets` is empty when the current secret does not open; then nothing can be signed until a new one is
@@ -20,11 +21,7 @@ export interface OpenEndpoint extends Endpoint {
   failingForMs: number | null;
 }
 
-interface Row extends SealedSecrets {
-  tenant_id: number;
-  url: string;
-  failing_ms: number | null;
-}
+type Row = SealedSecrets & RowOf<"webhooks", "tenant_id" | "url", { failing_ms: number | null }>;
 
 /**
  * A target is absent when it or its tenant is missing or inactive. "later": the tenant's keys are unavailable

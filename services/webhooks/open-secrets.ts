@@ -5,16 +5,18 @@ import type { KeyObject } from "node:crypto";
 import { SealBroken } from "../shared/sealing/seal-broken.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 import { signingKey } from "./webhooks.rules.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type Column = "secret" | "previous_secret";
 
-/** A webhook's secrets as stored. */
-export interface SealedSecrets {
-  id: number;
-  secret: Buffer;
-  /** Null when there is none, or its 24 hours are over. */
-  previous_secret: Buffer | null;
-}
+export type SealedSecrets = RowOf<
+  "webhooks",
+  "id" | "secret",
+  {
+    /** Null when there is none, or its 24 hours are over. */
+    previous_secret: Buffer | null;
+  }
+>;
 
 /** A webhook's signing keys. */
 export interface OpenSecrets {

@@ -9,6 +9,7 @@ import { outboundOf } from "../../mixins/outbound/outbound-mixin.ts";
 import { ownTenant } from "../shared/administered-scope.ts";
 import { toWebhook, webhookColumns, type WebhookRow, webhooksFrom } from "./webhook-row.ts";
 import type { EventType, Webhook } from "./webhooks.contract.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** Maximum of webhooks per tenant. */
 export const webhooksMax = 50;
@@ -49,9 +50,7 @@ const eventTypes: EventType[] = [
 ];
 
 /** A webhook locked for a change, with its sealed secret. */
-export interface LockedWebhook extends WebhookRow {
-  secret: Buffer;
-}
+export type LockedWebhook = WebhookRow & RowOf<"webhooks", "secret">;
 
 /** Locks it until the transaction ends. @throws NotFound */
 export async function lockWebhook(change: Change, tenantId: number, id: number): Promise<LockedWebhook> {

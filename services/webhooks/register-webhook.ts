@@ -11,6 +11,7 @@ import { assertReachable, lockWebhook, tenantOf, webhooksMax } from "./read-webh
 import { toWebhook } from "./webhook-row.ts";
 import type { RegisteredWebhook, webhooksContract } from "./webhooks.contract.ts";
 import { loggedUrl, secretOf, librarySentence } from "./webhooks.rules.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 type Register = Call<ParamsOf<(typeof webhooksContract)["webhooks.register"]>>;
 
@@ -26,7 +27,7 @@ export async function registerWebhook(call: Register): Promise<RegisteredWebhook
   const events = [...new Set(call.params.events)];
   const row = await call.db.change({ tenantId }, call.caller, async (change) => {
     await assertBelowMaximum(change, tenantId);
-    const [drawn] = await change.execute<{ id: number }>(
+    const [drawn] = await change.execute<RowOf<"delivery_targets", "id">>(
       `insert into delivery_targets (tenant_id, channel, events) values ($1, 'webhook', $2) returning id`,
       [tenantId, events],
     );

@@ -6,6 +6,7 @@ import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
 import { inBatches } from "../shared/in-batches.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 const caller = Caller.system("webhooks");
 const logDays = 90;
@@ -28,7 +29,7 @@ export async function sweepDeliveries(this: { runtime: Runtime }): Promise<void>
 
 /** @returns the number of targets */
 async function dropTargets(database: Database, retentionDays: number): Promise<number> {
-  const targets = await database.read<{ id: number }>(platform, {
+  const targets = await database.read<RowOf<"delivery_targets", "id">>(platform, {
     name: "webhooks.dead_targets",
     text: `select t.id from delivery_targets t join tenants n on n.id = t.tenant_id
       where t.deleted_at is not null or n.deleted_at < now() - make_interval(days => greatest($1 - 1, 0))

@@ -11,6 +11,7 @@ import type { TestResult } from "./deliveries.contract.ts";
 import { tenantOf } from "./read-webhooks.ts";
 import { openSecrets, type SealedSecrets } from "./open-secrets.ts";
 import { postEvent } from "./post-event.ts";
+import type { RowOf } from "../shared/database/row.ts";
 
 /** Reserve within the request's timeout, so that the answer arrives before the caller gives up. */
 const reserveMs = 2_000;
@@ -22,7 +23,7 @@ const testsOf = perRuntime(({ database }) => new RateLimit(database, "webhook_te
 export async function testWebhook(call: Call<{ webhook_id: number }>): Promise<TestResult> {
   const { webhook_id: id } = call.params;
   const tenantId = tenantOf(call);
-  const row = await call.db.readOne<SealedSecrets & { url: string }>(
+  const row = await call.db.readOne<SealedSecrets & RowOf<"webhooks", "url">>(
     { tenantId },
     {
       name: "webhooks.to_test",

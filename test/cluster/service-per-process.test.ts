@@ -19,6 +19,7 @@ import {
   startDatabase,
   type TestDatabase,
 } from "../support/service.ts";
+import { served } from "../support/served.ts";
 import { type Receiver, startReceiver } from "../support/webhooks.ts";
 
 const [table] = readYaml("charts/records/files/services.yaml");
@@ -74,14 +75,8 @@ describeWithNats("one process for each service", () => {
   };
   const call = (method: string, path: string, options?: CallOptions): Promise<Answer> =>
     callApi(url, method, path, options);
-  /** Nodes hear of each other's services within a second or so of their start. */
-  const served = (method: string, path: string, options?: CallOptions) =>
-    eventually(async () => {
-      const answer = await call(method, path, options);
-      return answer.status !== 503 && answer;
-    });
   const signIn = async (email: string, subdomain: string, password: string): Promise<string> => {
-    const answer = await served("POST", "/api/auth/login", { body: { email, subdomain, password } });
+    const answer = await served(url, "POST", "/api/auth/login", { body: { email, subdomain, password } });
     expect(answer.status).toBe(200);
     return answer.body.access_token;
   };
@@ -132,39 +127,41 @@ describeWithNats("one process for each service", () => {
 
   it("serves a clinic: sign-in, tenant, patient, webhook, audit, backup and its download", async () => {
     const token = await signIn("admin@platform.example", "platform", secretOf("ADMIN_PASSWORD"));
-    const { body: tenant } = await served("POST", "/api/admin/tenants", {
+    const { body: tenant } = await served(url, "POST", "/api/admin/tenants", {
       token,
       body: { name: "North", subdomain: "north" },
     });
     const password = "Quiet-Harbour-58";
     const account = (role: string) => ({ email: `${role}@north.example`, password, full_name: role, role });
     const adminOf = { ...account("admin"), tenant_id: tenant.id };
-    expect(await served("POST", "/api/admin/users", { token, body: adminOf })).toMatchObject({ status: 201 });
+    expect(await served(url, "POST", "/api/admin/users", { token, body: adminOf })).toMatchObject({
+      status: 201,
+    });
     const admin = await signIn("admin@north.example", "north", password);
-    const department = await served("POST", "/api/admin/departments", {
+    const department = await served(url, "POST", "/api/admin/departments", {
       token: admin,
       body: { name: "Surgery" },
     });
     const doctorOf = { ...account("doctor"), department_id: department.body.id };
-    expect(await served("POST", "/api/admin/users", { token: admin, body: doctorOf })).toMatchObject({
+    expect(await served(url, "POST", "/api/admin/users", { token: admin, body: doctorOf })).toMatchObject({
       status: 201,
     });
     const doctor = await signIn("doctor@north.example", "north", password);
     const hook = { url: receiver.url, events: ["patient.created"] };
-    const registered = await served("POST", "/api/webhooks/register", { token: admin, body: hook });
+    const registered = await served(url, "POST", "/api/webhooks/register", { token: admin, body: hook });
     expect(registered).toMatchObject({ status: 201 });
     const body = { record_number: "N-1", full_name: "Zoë Åberg", notes: "Only hers." };
-    const made = await served("POST", "/api/patients", { token: doctor, body });
+    const made = await served(url, "POST", "/api/patients", { token: doctor, body });
     expect(made).toMatchObject({ status: 201, body });
-    const read = await served("GET", `/api/patients/${made.body.id}`, { token: doctor });
+    const read = await served(url, "GET", `/api/patients/${made.body.id}`, { token: doctor });
     expect(read).toMatchObject({ status: 200, body });
     await eventually(async () =>
       receiver.received.some(({ body: sent }) => sent.includes("patient.created")),
     );
-    const entries = await served("GET", "/api/admin/audit?action=patient.create", { token: admin });
+    const entries = await served(url, "GET", "/api/admin/audit?action=patient.create", { token: admin });
     expect(entries).toMatchObject({ status: 200, body: { total: 1 } });
 
-    const begun = await served("POST", "/api/admin/backup/create", { token, body: { type: "full" } });
+    const begun = await served(url, "POST", "/api/admin/backup/create", { token, body: { type: "full" } });
     expect(begun.status).toBe(200);
     const ended = await eventually(async () => {
       const { body: job } = await call("GET", `/api/admin/backup/status/${begun.body.job_id}`, { token });
@@ -176,7 +173,7 @@ describeWithNats("one process for each service", () => {
     });
     expect(download.status).toBe(200);
     expect((await download.arrayBuffer()).byteLength).toBeGreaterThan(1_000);
-    const health = await served("GET", "/api/admin/health", { token });
+    const health = await served(url, "GET", "/api/admin/health", { token });
     expect(health.body.checks).toMatchObject({ postgres: "ok", bus: "ok" });
   });
 

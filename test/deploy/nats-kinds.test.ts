@@ -10,16 +10,13 @@ import { deployedKinds } from "../support/logins.ts";
 import { type NatsServer, startNats } from "../support/nats.ts";
 import {
   addressOf,
-  callApi,
-  demoPassword,
-  eventually,
-  people,
   type RunningProcess,
   runProcess,
   startDemoDatabase,
   type TestDatabase,
   testSettings,
 } from "../support/service.ts";
+import { served, signInServed } from "../support/served.ts";
 import { root } from "./deployment-files.ts";
 
 const kinds = ["gateway", ...Object.keys(deployedKinds)];
@@ -82,14 +79,7 @@ describeWithNats("a login on NATS for each kind of process", () => {
     const running = Object.entries(deployedKinds).map(([kind, services]) => run(kind, services));
     const url = await addressOf(run("gateway", ["api-gateway"]));
     for (const each of running) await each.printed(/Records service is ready/);
-    const [email, subdomain] = people.superadmin;
-    const body = { email, subdomain, password: demoPassword };
-    const signedIn = await eventually(async () => {
-      const answer = await callApi(url, "POST", "/api/auth/login", { body });
-      return answer.status !== 503 && answer;
-    });
-    expect(signedIn.status).toBe(200);
-    const token = signedIn.body.access_token;
+    const token = await signInServed(url);
     // Of support, outbound, backups and, for the ring of keys, crypto.
     for (const path of [
       "/api/admin/health",
@@ -97,10 +87,7 @@ describeWithNats("a login on NATS for each kind of process", () => {
       "/api/admin/backup/list",
       "/api/admin/encryption/status",
     ]) {
-      const answer = await eventually(async () => {
-        const given = await callApi(url, "GET", path, { token });
-        return given.status !== 503 && given;
-      });
+      const answer = await served(url, "GET", path, { token });
       expect([path, answer.status]).toEqual([path, 200]);
     }
     for (const each of processes) expect(each.output()).not.toMatch(/refuses what this node must hear/);

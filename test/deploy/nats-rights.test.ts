@@ -8,15 +8,13 @@ import { type NatsServer, startNats } from "../support/nats.ts";
 import {
   addressOf,
   callApi,
-  demoPassword,
-  eventually,
-  people,
   type RunningProcess,
   runProcess,
   startDatabase,
   type TestDatabase,
   testSettings,
 } from "../support/service.ts";
+import { signInServed } from "../support/served.ts";
 
 const certificate = join(import.meta.dirname, "../mail/certificate/certificate.pem");
 const key = join(import.meta.dirname, "../mail/certificate/key.pem");
@@ -60,14 +58,7 @@ describeWithNats("a bus with TLS and narrow rights", () => {
     const services = run("audit,auth,crypto,health,mail,patients,payments,tenants,users");
     const url = await addressOf(run("api-gateway"));
     await services.printed(/Records service is ready/);
-    const [email, subdomain] = people.superadmin;
-    const body = { email, subdomain, password: demoPassword };
-    const signedIn = await eventually(async () => {
-      const answer = await callApi(url, "POST", "/api/auth/login", { body });
-      return answer.status !== 503 && answer;
-    });
-    expect(signedIn.status).toBe(200);
-    const token = signedIn.body.access_token;
+    const token = await signInServed(url);
     const health = await callApi(url, "GET", "/api/admin/health", { token });
     expect(health).toMatchObject({ status: 200, body: { checks: { bus: "ok" } } });
   });

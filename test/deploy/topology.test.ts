@@ -16,6 +16,7 @@ import {
   startDatabase,
   type TestDatabase,
 } from "../support/service.ts";
+import { served } from "../support/served.ts";
 import { interpolate, readYaml, type Tree } from "./deployment-files.ts";
 
 const [compose] = readYaml("docker-compose.yml");
@@ -64,12 +65,6 @@ describeWithNats("the processes of docker-compose.yml", () => {
   };
   const call = (method: string, path: string, options?: CallOptions): Promise<Answer> =>
     callApi(url, method, path, options);
-  /** Nodes hear of each other's services within a second or so of their start. */
-  const served = (method: string, path: string, options: CallOptions) =>
-    eventually(async () => {
-      const answer = await call(method, path, options);
-      return answer.status !== 503 && answer;
-    });
   const readiness = async (name: string) =>
     (await fetch(`http://127.0.0.1:${healthPorts.get(name)}/readyz`)).status;
 
@@ -117,7 +112,7 @@ describeWithNats("the processes of docker-compose.yml", () => {
 
   it("let the first superadmin in, and nobody else", async () => {
     const body = { email: "admin@platform.example", subdomain: "platform", password: given.ADMIN_PASSWORD };
-    const answer = await served("POST", "/api/auth/login", { body });
+    const answer = await served(url, "POST", "/api/auth/login", { body });
     expect(answer.status).toBe(200);
     token = answer.body.access_token;
     const wrong = await call("POST", "/api/auth/login", { body: { ...body, password: "Open-Sesame-4711" } });
@@ -131,8 +126,8 @@ describeWithNats("the processes of docker-compose.yml", () => {
     });
     expect(tenant.status).toBe(201);
     const entries = `/api/admin/audit?action=tenant.create&tenant_id=${tenant.body.id}`;
-    expect(await served("GET", entries, { token })).toMatchObject({ status: 200, body: { total: 1 } });
-    expect(await served("GET", "/api/webhooks", { token })).toMatchObject({ status: 200, body: [] });
+    expect(await served(url, "GET", entries, { token })).toMatchObject({ status: 200, body: { total: 1 } });
+    expect(await served(url, "GET", "/api/webhooks", { token })).toMatchObject({ status: 200, body: [] });
     const health = await call("GET", "/api/admin/health", { token });
     expect(health).toMatchObject({ status: 200, body: { checks: { postgres: "ok", bus: "ok" } } });
   });
@@ -143,7 +138,7 @@ describeWithNats("the processes of docker-compose.yml", () => {
       return body.checks.object_store === "ok" && body;
     });
     expect(health.checks.object_store).toBe("ok");
-    const made = await served("POST", "/api/admin/backup/create", { token, body: { type: "full" } });
+    const made = await served(url, "POST", "/api/admin/backup/create", { token, body: { type: "full" } });
     expect(made.status).toBe(200);
     const { job_id: job, backup_id: backup } = made.body;
     const ended = await eventually(async () => {

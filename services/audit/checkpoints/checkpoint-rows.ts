@@ -8,6 +8,7 @@ import type { Runtime } from "../../../host/process/runtime.ts";
 import { type Checkpoint, type Head, hashOf, readCheckpoint, type Signed } from "./checkpoint.rules.ts";
 import type { LastDocument } from "./folder-state.ts";
 import { keyIdOf, type PublicKeys, readPublicKey, type SigningKey } from "./signing-key.ts";
+import type { Column, RowOf } from "../../shared/database/row.ts";
 
 /** A checkpoint with its signature verified. */
 export interface Row {
@@ -42,7 +43,9 @@ export class CheckpointRows {
   /** The last checkpoint whose signature is valid. */
   async last(): Promise<LastDocument | undefined> {
     for (;;) {
-      const row = await this.#db.readOne<{ number: string; line: string }>(platform, {
+      const row = await this.#db.readOne<
+        RowOf<"audit_checkpoints", "number", { line: Column<"audit_checkpoints", "document"> }>
+      >(platform, {
         name: "audit.last_checkpoint",
         text: "select number, document as line from audit_checkpoints order by number desc limit 1",
         values: [],
@@ -55,7 +58,9 @@ export class CheckpointRows {
 
   /** The next checkpoints after `number`, in order. */
   async after(number: number, limit: number): Promise<Row[]> {
-    const found = await this.#db.read<{ number: string; line: string }>(platform, {
+    const found = await this.#db.read<
+      RowOf<"audit_checkpoints", "number", { line: Column<"audit_checkpoints", "document"> }>
+    >(platform, {
       name: "audit.checkpoints_after",
       text: "select number, document as line from audit_checkpoints where number > $1 order by number limit $2",
       values: [number, limit],

@@ -11,6 +11,7 @@ import { readKeys } from "./checkpoint-rows.ts";
 import { headOf } from "./folder-state.ts";
 import { checkpointSetupOf } from "./checkpoint-setup.ts";
 import { keyIdOf, readPublicKey, type SigningKey } from "./signing-key.ts";
+import type { Column, RowOf } from "../../shared/database/row.ts";
 
 type Params = ParamsOf<(typeof auditContract)["audit.checkpoints"]>;
 
@@ -25,7 +26,9 @@ export async function listCheckpoints(call: Call<Params>): Promise<CheckpointPag
     const each = readPublicKey(pem);
     if (each !== undefined) keys.set(keyIdOf(each), each);
   }
-  const rows = await call.db.read<{ number: string; line: string }>(platform, {
+  const rows = await call.db.read<
+    RowOf<"audit_checkpoints", "number", { line: Column<"audit_checkpoints", "document"> }>
+  >(platform, {
     name: "audit.checkpoints_of",
     text: `select number, document as line from audit_checkpoints
       where tenant_ids @> array[$1::integer] and number < coalesce($2::bigint, 9223372036854775807)

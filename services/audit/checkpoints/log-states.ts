@@ -4,6 +4,7 @@ import { Caller } from "../../shared/caller.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { platform } from "../../shared/database/scope.ts";
 import type { Link } from "../audit.rules.ts";
+import type { Column, RowOf } from "../../shared/database/row.ts";
 
 /** The state of a log. */
 export interface LogState {
@@ -14,13 +15,13 @@ export interface LogState {
   signed: Link | undefined;
 }
 
-interface Row {
+type Row = {
   tenant_id: number;
-  seq: string | null;
+  seq: Column<"audit_heads", "seq"> | null;
   hash: string;
-  signed_seq: string | null;
+  signed_seq: Column<"audit_proofs", "seq"> | null;
   signed_hash: string;
-}
+};
 
 /** One page, in the order of the tenants' ids, after `after`. */
 export async function readLogStates(db: Database, after: number, limit: number): Promise<LogState[]> {
@@ -43,7 +44,7 @@ export async function readLogStates(db: Database, after: number, limit: number):
 
 /** Tenants whose complete log was not verified for a day, the longest first. */
 export async function unverifiedTenants(db: Database, limit: number): Promise<number[]> {
-  const rows = await db.read<{ tenant_id: number }>(platform, {
+  const rows = await db.read<RowOf<"audit_proofs", "tenant_id">>(platform, {
     name: "audit.unproved",
     text: `select tenant_id from audit_proofs where proved_at is null or proved_at < now() - interval '1 day'
       order by proved_at nulls first, tenant_id limit $1`,

@@ -11,6 +11,7 @@ import type { CheckpointFolder } from "./checkpoint-folder.ts";
 import type { CheckpointRows } from "./checkpoint-rows.ts";
 import type { FolderState } from "./folder-state.ts";
 import type { SigningKey } from "./signing-key.ts";
+import type { Column } from "../../shared/database/row.ts";
 
 /** A destination for checkpoints. */
 export interface CheckpointSink {
@@ -118,12 +119,15 @@ function remoteSink(
   return {
     name,
     async last() {
-      const row = await db.readOne<{ last: string; beyond: boolean }>(platform, {
-        name: "audit.sink",
-        text: `select last_number as last, last_number > coalesce((select max(number) from audit_checkpoints), 0) as beyond
+      const row = await db.readOne<{ last: Column<"audit_sinks", "last_number">; beyond: boolean }>(
+        platform,
+        {
+          name: "audit.sink",
+          text: `select last_number as last, last_number > coalesce((select max(number) from audit_checkpoints), 0) as beyond
           from audit_sinks where name = $1`,
-        values: [name],
-      });
+          values: [name],
+        },
+      );
       if (row?.beyond === true)
         log.error({ sink: name, last: row.last }, "a place cannot have checkpoints that were never made");
       const stored = row === undefined || row.beyond ? 0 : Number(row.last);

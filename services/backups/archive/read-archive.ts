@@ -3,6 +3,7 @@
 import { createHash, type Hash, type KeyObject } from "node:crypto";
 import { pipeline, type Readable, Transform } from "node:stream";
 import { constants, createZstdDecompress } from "node:zlib";
+import { errorCode } from "../../shared/start-error.ts";
 import { ArchiveDamaged, opening } from "../../shared/archive/sealed-stream.ts";
 import type { Store } from "../../../mixins/store/store.ts";
 import { type ArchivedTable, archiveNameOf, dataKeyOf, type Manifest } from "./manifest.ts";
@@ -169,6 +170,7 @@ const wrong = () => new ArchiveDamaged("The archive is not the one of its manife
 
 /** zstd data that cannot be read was changed before the encryption, or was not created by this service. */
 function asDamage(error: unknown): unknown {
-  const code = typeof error === "object" && error !== null && "code" in error ? String(error.code) : "";
-  return code.startsWith("ZSTD_error") ? new ArchiveDamaged("The archive cannot be unpacked.") : error;
+  return errorCode(error).startsWith("ZSTD_error")
+    ? new ArchiveDamaged("The archive cannot be unpacked.")
+    : error;
 }

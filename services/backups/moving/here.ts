@@ -15,6 +15,7 @@ import { Bulk } from "../../shared/database/bulk.ts";
 import type { Store } from "../../../mixins/store/store.ts";
 import type { LaidOut, Moving, Place, Taken, Tell } from "./moving.ts";
 import { Pace } from "./pace.ts";
+import type { Column } from "../../shared/database/row.ts";
 
 /** Of a proof, laying out is more work than reading out again. */
 const stagingShare = 0.6;
@@ -123,7 +124,7 @@ async function factsOf(
     schema: string;
     taken_at: Date;
     tenant: boolean;
-    seq: string | null;
+    seq: Column<"audit_heads", "seq"> | null;
     hash: string | null;
   }>(
     `select (select max(name) from mikro_orm_migrations) as schema, now() as taken_at,

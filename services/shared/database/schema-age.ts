@@ -10,6 +10,7 @@ import { version as ownVersion } from "../version.ts";
 import { openClient, UnpreparedDatabase } from "./open-client.ts";
 import { sqlStates } from "./sql-states.ts";
 import { compareVersions, laterOf } from "./versions.ts";
+import type { RowOf } from "./row.ts";
 
 const lookEveryMs = 1_000;
 
@@ -35,7 +36,7 @@ async function assertWorksBeside(client: pg.Client, later: readonly string[]): P
   const table = await client.query("select to_regclass('schema_compatibility') is not null as exists");
   const { rows } =
     table.rows[0].exists === true
-      ? await client.query<{ oldest: string }>(
+      ? await client.query<RowOf<"schema_compatibility", "oldest">>(
           "select oldest from schema_compatibility where migration = any($1)",
           [later],
         )
@@ -52,7 +53,9 @@ async function migrated(client: pg.Client): Promise<Set<string>> {
   const table = await client.query("select to_regclass('mikro_orm_migrations') is not null as exists");
   if (table.rows[0].exists !== true) return new Set();
   try {
-    const { rows } = await client.query<{ name: string }>("select name from mikro_orm_migrations");
+    const { rows } = await client.query<RowOf<"mikro_orm_migrations", "name">>(
+      "select name from mikro_orm_migrations",
+    );
     return new Set(rows.map(({ name }) => name));
   } catch (error) {
     // Whoever migrates also lets the application's login read this.

@@ -3,6 +3,7 @@
 // so is what is read from it.
 import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
+import { errorCode } from "../start-error.ts";
 import { currentTrail, type OpenSpan } from "../tracing.ts";
 
 const linesEachWindow = 20;
@@ -77,8 +78,8 @@ function tellSlow(into: Slow, statement: string, ms: number): void {
 }
 
 function sqlState(error: unknown): string {
-  const { code } = error as { code?: unknown };
-  return typeof code === "string" && /^[A-Z0-9_]{2,40}$/.test(code) ? code : "error";
+  const code = errorCode(error);
+  return /^[A-Z0-9_]{2,40}$/.test(code) ? code : "error";
 }
 
 const names = new LRUCache<string, string>({ max: namesMax, memoMethod: readName });

@@ -9,6 +9,7 @@ import type { AuditFacts, Change } from "../database/change.ts";
 import { addressKey } from "../rate-limits.ts";
 import type { Runtime } from "../../../host/process/runtime.ts";
 import { takeRefusalEntry } from "./refusal-entries.ts";
+import type { RowOf } from "../database/row.ts";
 
 /** How long equal refusals are counted before the first sum; it doubles while they go on. */
 const firstSeconds = 900;
@@ -68,7 +69,7 @@ async function isRepeated(
 async function isFirst(change: Change, caller: Caller, facts: AuditFacts, key: Buffer): Promise<boolean> {
   const { ip, userAgent, requestId } = caller.facts;
   const { tenantId, userId, action, target, outcome, changes } = facts;
-  const row = await change.one<{ times: number }>(
+  const row = await change.one<RowOf<"audit_repeats", "times">>(
     `insert into audit_repeats as r (tenant_id, key, user_id, action, target_type, target_id, outcome, changes, ip,
        user_agent, request_id, seconds, ends_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::integer, clock_timestamp() + make_interval(secs => $12))

@@ -6,6 +6,7 @@ import type { Change } from "../database/change.ts";
 import type { Scope } from "../database/scope.ts";
 import { TooManyRequests } from "../errors.ts";
 import type { Runtime } from "../../../host/process/runtime.ts";
+import type { RowOf } from "../database/row.ts";
 
 /** So much a day and tenant. None of them is a clinic's business; each is far beyond what an honest one meets. */
 export const dailyLimits = {
@@ -37,7 +38,7 @@ export async function takeDaily(
   weight = 1,
 ): Promise<boolean> {
   const bound = dailyLimits[kind];
-  const row = await change.one<{ taken: string; day: string }>(
+  const row = await change.one<RowOf<"daily_counts", "taken", { day: string }>>(
     `insert into daily_counts as d (tenant_id, kind, day, taken, bound)
      values ($1, $2, (clock_timestamp() at time zone 'utc')::date, 1, $3)
      on conflict (tenant_id, kind, day) do update set bound = excluded.bound,

@@ -4,6 +4,7 @@
 import type { Change } from "../database/change.ts";
 import type { Runtime } from "../../../host/process/runtime.ts";
 import { type DailyLimit, takeDaily } from "./daily-limit.ts";
+import type { RowOf } from "../database/row.ts";
 
 /** Entries a day and member, those that sum up repetitions included: a twentieth of the tenant's. */
 export const memberRefusalsMax = 500;
@@ -46,7 +47,7 @@ export async function takeRefusalEntry(
 
 /** @returns the how manieth of today it is */
 async function takeOfMember(change: Change, userId: number): Promise<number> {
-  const row = await change.one<{ points: number }>(
+  const row = await change.one<RowOf<"rate_limits", "points">>(
     `insert into rate_limits as r (key, points, expire)
      select $1 || ':' || $2::text || ':' || day::date, 1, extract(epoch from (day + interval '1 day') at time zone 'utc') * 1000
      from date_trunc('day', clock_timestamp() at time zone 'utc') day

@@ -185,8 +185,8 @@ export const backupFaults: readonly PlantedFault[] = [
   {
     says: "the sweep removes archives that have a manifest",
     file: "services/backups/sweep-backups.ts",
-    text: `if (keys.includes("manifest") || Date.now()`,
-    replacement: "if (Date.now()",
+    text: `if (keys.includes("manifest") || newest`,
+    replacement: "if (newest",
     tests: { "test/backups/by-clock.test.ts": "never one with a manifest" },
   },
   {
