@@ -1,4 +1,5 @@
-// Reading and proving the audit log. Writing it needs no action: every change writes its own entries in its transaction.
+// Actions for reading and verifying the audit log. Writing needs no action: every change writes its own
+// entries in its transaction.
 import { allow, onlyServices } from "../shared/access.ts";
 import { auditChangesShape } from "../shared/audit-changes.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";

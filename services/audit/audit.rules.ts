@@ -1,18 +1,21 @@
-// What an entry's hash is made of, and what makes its `changes` canonical.
+// The hash of an entry, and the canonical form of its `changes`.
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 import type { AuditEntry } from "./audit.contract.ts";
 
 /**
- * An entry as the chain holds it: `changes` is the text that is stored. That text is what was hashed, so it is the truth:
- * parsed and written anew it could be another one.
+ * An entry as it was hashed: `changes` is the stored text, because the text after parsing and serialising
+ * again could differ.
  */
 export type StoredEntry = Omit<AuditEntry, "changes"> & { changes: string };
 
-/** @param prevHash lower-case hex; @returns SHA-256(prev_hash ‖ JSON of the entry without its two hashes), hex */
+/**
+ * @param prevHash lower-case hex
+ * @returns SHA-256(prev_hash ‖ JSON of the entry without its two hashes), hex
+ */
 export function entryHash(prevHash: string, entry: StoredEntry): string {
   const { prev_hash: _prev, hash: _hash, action, changes, ...facts } = entry;
-  // RFC 8785 sorts keys: `action` and `changes` come before all others.
+  // RFC 8785 sorts the keys: `action` and `changes` come before all others.
   const rest = (canonicalize(facts) ?? "{}").slice(1);
   return createHash("sha256")
     .update(Buffer.from(prevHash, "hex"))
@@ -20,20 +23,25 @@ export function entryHash(prevHash: string, entry: StoredEntry): string {
     .digest("hex");
 }
 
-/** Whether the text is its own RFC 8785 form: no spaces, sorted keys, none twice, numbers and characters as written there. */
+/**
+ * Whether the text equals its RFC 8785 form: no spaces, sorted and unique keys, numbers and characters as
+ * defined there.
+ */
 export function isCanonical(text: string): boolean {
   if (text === "{}") return true;
   try {
     return canonicalize(JSON.parse(text)) === text;
   } catch {
-    // A lone surrogate, for example: JSON to PostgreSQL, and nothing that could be written again.
+    // For example a lone surrogate: PostgreSQL accepts it as JSON, but it cannot be serialised again.
     return false;
   }
 }
 
+/** A position in a chain: an entry's number and its hash in hex. */
 export interface Link {
   seq: number;
   hash: string;
 }
 
+/** The position before the first entry. */
 export const genesis: Link = { seq: 0, hash: "00".repeat(32) };

@@ -1,11 +1,11 @@
-// The audit log: reading it and proving it.
-// Owns audit_entries, audit_heads, audit_repeats and daily_counts; every change writes its own entries in its own
-// transaction, and the database numbers and chains them, so this service only records what was refused before it became
-// a change, and sums up what repeats.
-// Promises: a tenant's entries have no gap, and an altered, removed, reordered or inserted one is found by verify, and by
-// whoever has the signed checkpoints that leave the database, also if the database's owner has written all of it anew.
-// Nobody makes the log grow without bound by being refused.
-// Does not: delete anything; the log outlives users and tenants.
+// The audit log: reading and verifying it.
+// Owns audit_entries, audit_heads, audit_repeats and daily_counts. Every change writes its own entries in its
+// own transaction, and the database numbers and chains them. This service only records calls that were
+// refused before they became a change, and summarises repetitions.
+// Promises: a tenant's entries have no gap. An altered, removed, reordered or inserted entry is found by
+// `audit.verify`, and by anyone with the signed checkpoints that leave the database, even if the owner of the
+// database has rewritten the whole chain. Refused calls cannot make the log grow without bound.
+// Does not delete entries: the log is kept after users and tenants are deleted.
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { serviceMetrics } from "../../mixins/service-metrics.ts";
@@ -25,7 +25,7 @@ import { listAudit } from "./list-audit.ts";
 import { measureLogs } from "./measure-logs.ts";
 import { sumUpRepeats } from "./sum-up-repeats.ts";
 import { verifyAudit } from "./verify-audit.ts";
-import { watchProofs } from "./proof-figures.ts";
+import { watchProofs } from "./proof-metrics.ts";
 import { auditChainBroken, auditProofOverdue } from "./log-faults.ts";
 
 async function recordRefusal(
@@ -36,7 +36,8 @@ async function recordRefusal(
   const { tenantId } = principal;
   const { action, code, target_id: id } = call.params;
   const target = id === undefined ? {} : { target: { type: action.split(".")[0] ?? action, id } };
-  // Whoever walks over ids is refused the same for each.
+  // A caller who tries many ids gets the same refusal for each, so the target is not part of the key of
+  // repetitions.
   const refusal = {
     tenantId,
     action,

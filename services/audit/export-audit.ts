@@ -1,4 +1,5 @@
-// The log as it was hashed, for whoever proves it outside: whole entries in the order of their numbers, page by page.
+// Exports complete entries as they were hashed, in the order of their numbers, page by page, for verification
+// outside the service.
 import type { Call } from "../shared/bus/bus.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { tenantToActIn } from "../shared/administered-scope.ts";
@@ -12,9 +13,10 @@ interface Exported {
   next_after_seq: number | null;
 }
 
-/** Of `changes` in one page: a page of a thousand entries is far below it, unless they are odd. */
+/** Bound of the bytes of `changes` in a page. A page of a thousand entries is usually far below it. */
 const bytesMax = 4_000_000;
 
+/** One page. The export itself is recorded in the audit log. */
 export async function exportAudit(call: Call<Params>): Promise<Exported> {
   const { after_seq: after, limit } = call.params;
   const tenantId = tenantToActIn(call.caller, call.params.tenant_id) ?? 0;

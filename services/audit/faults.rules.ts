@@ -1,9 +1,10 @@
-// What can be wrong with a log.
+// The kinds of faults of a log.
 
 /**
- * hash: not the hash of what the entry holds. link: does not name the hash of the entry before. not_canonical: `changes` is not
- * in its RFC 8785 form, hashed as it stands. missing: not there. stray: a number below 1 or behind the head. head: the head is gone,
- * or has another hash than the last entry. checkpoint: not the hash, or not the entry, that was signed.
+ * hash: the stored hash differs from the computed one. link: `prev_hash` is not the hash of the previous
+ * entry. not_canonical: `changes` is not in RFC 8785 form. missing: the entry does not exist. stray: a number
+ * below 1 or above the head. head: the head is missing or differs from the last entry. checkpoint: the entry
+ * differs from the signed one.
  */
 export const faults = ["hash", "link", "not_canonical", "missing", "stray", "head", "checkpoint"] as const;
 export type Fault = (typeof faults)[number];

@@ -1,4 +1,5 @@
-// The list of audit entries. Without filters a tenant's total is its last number, as numbers have no gap.
+// The list of audit entries. Without filters a tenant's total is its last number, because numbers have no
+// gaps.
 import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import { preparedName, type Scope, type Statement } from "../shared/database/scope.ts";
@@ -14,6 +15,7 @@ type Params = ParamsOf<(typeof auditContract)["audit.list"]>;
 
 type Row = (AuditRow | { id: null }) & { total: string };
 
+/** One page of the entries in the caller's scope, with the exact total. @throws Invalid */
 export async function listAudit(call: Call<Params>): Promise<Page<AuditEntry>> {
   const { page, limit, from_date: from, to_date: to } = call.params;
   if (from && to && from.at > endOf(to)) {

@@ -1,4 +1,4 @@
-// The audit log as its proofs found it: a chain that is broken, and proofs that are not made any more.
+// Detects broken chains, and logs whose verification is overdue.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Detector, Remedy } from "../../mixins/healing/port.ts";
@@ -7,7 +7,7 @@ import { checkpointTask } from "./checkpoints/run-checkpoints.ts";
 import type { Column, RowOf } from "../shared/database/row.ts";
 
 const foundMax = 100;
-/** Each log is proved once a day, and a long one in several goes. */
+/** Each log is verified once a day, a long one in several runs. */
 const proofHoursMax = 50;
 
 const proofs = {
@@ -16,6 +16,7 @@ const proofs = {
   values: [],
 };
 
+/** The detector `audit_chain_broken`; its target is `tenant:<id>`. */
 export const auditChainBroken: Detector = {
   async find(site, { target }) {
     const rows = await site.db.read<
@@ -43,6 +44,7 @@ export const auditChainBroken: Detector = {
   },
 };
 
+/** The remedy `audit_proof_overdue`; healing starts a verification. */
 export const auditProofOverdue: Remedy = {
   async find(site, { target }) {
     const rows = await site.db.read<RowOf<"audit_proofs", "tenant_id", { hours: number }>>(platform, {

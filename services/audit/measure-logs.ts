@@ -1,16 +1,17 @@
-// Whether a tenant's log has grown today as no clinic makes it grow: by readings and changes that are all allowed, which a
-// thief's script or a mad client makes too. Nothing is refused for it, as what is done has to stand in the log; a person
-// has to look, so it is an incident. Asked hourly, by one look into an index for each tenant.
+// Detects a log that grows much faster than any clinic's: by permitted reads and changes, which a thief's
+// script or a faulty client makes too. Nothing is refused, because every action must be recorded, but an
+// incident is opened so that a person looks at it. Runs hourly, with one index look-up per tenant.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import type { Column, RowOf } from "../shared/database/row.ts";
 
-/** A clinic of a thousand people who each read a hundred patients a day, ten times over. */
+/** Ten times the reads of a clinic with a thousand users who each read a hundred patients a day. */
 const entriesPerDay = 1_000_000;
 const limit = "audit.entries";
 const today = "(now() at time zone 'utc')::date";
 
+/** The hourly job `audit.measure`. */
 export async function measureLogs(this: { runtime: Runtime }): Promise<void> {
   const { database, log } = this.runtime;
   await database.change(platform, Caller.system("audit"), async (change) => {

@@ -1,10 +1,10 @@
-// Entries of one tenant as they are stored, in the order of their numbers: for whoever recomputes the chain.
+// Reads the stored entries of a tenant in the order of their numbers, to recompute the chain.
 import type { Database } from "../shared/database/database.ts";
 import { type AuditRow, storedColumns, toAuditEntry } from "./audit-row.ts";
 import type { Link, StoredEntry } from "./audit.rules.ts";
 import type { Column } from "../shared/database/row.ts";
 
-/** @returns those numbered from behind `after` up to and with `upTo`, at most `limit` */
+/** @returns the entries with numbers above `after` up to and including `upTo`, at most `limit` */
 export async function readEntries(
   db: Database,
   tenantId: number,
@@ -22,15 +22,16 @@ export async function readEntries(
   return rows.map((row) => ({ ...toAuditEntry(row), changes: row.changes }));
 }
 
+/** The ends of a log. */
 export interface LogEnds {
-  /** What the database says is the last entry; undefined: it knows of none. */
+  /** The last entry according to audit_heads; undefined when there is none. */
   head: Link | undefined;
-  /** Numbers of the first and the last entry that are there; null: none is. */
+  /** The numbers of the first and last existing entries; null when none exists. */
   first: number | null;
   last: number | null;
 }
 
-/** By one statement, so that entries which are written meanwhile are not taken for strays. */
+/** Uses one statement, so that entries written meanwhile are not reported as stray. */
 export async function readEnds(db: Database, tenantId: number): Promise<LogEnds> {
   const row = await db.readOne<{
     seq: Column<"audit_heads", "seq"> | null;

@@ -1,6 +1,6 @@
-// What was refused again and again becomes one entry when its time is over; and when a day is over on which a tenant had
-// more of something than it may, the number that was left out becomes one. Run every minute, by whichever process is
-// first: what was counted is in the database, so a process that dies takes nothing with it.
+// Writes one entry for refusals that were repeated, when their period is over; and one for the number of
+// entries left out, after a day on which a tenant exceeded a limit. Runs every minute in one process. The
+// counts are in the database, so nothing is lost when a process dies.
 import type { AuditChanges } from "../shared/audit-changes.ts";
 import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
@@ -19,16 +19,17 @@ const tenantsMax = 1_000;
 const countsKeptDays = 90;
 const service = Caller.system("audit");
 
+/** The job `audit.sum_up`. At most `tenantsMax` tenants per run. */
 export async function sumUpRepeats(this: { runtime: Runtime }): Promise<void> {
   const { runtime } = this;
   const { database } = runtime;
   for (const tenantId of await tenantsWith(database, "audit_repeats where ends_at <= now()")) {
-    await forTenant(database, tenantId, (change) => sumUp(change, runtime, tenantId));
+    await forTenant(database, tenantId, (change) => summarise(change, runtime, tenantId));
   }
-  const untold =
+  const unreported =
     "daily_counts where day < (now() at time zone 'utc')::date and taken > bound and told_at is null";
-  for (const tenantId of await tenantsWith(database, untold))
-    await forTenant(database, tenantId, (change) => tellLeftOut(change, tenantId));
+  for (const tenantId of await tenantsWith(database, unreported))
+    await forTenant(database, tenantId, (change) => auditLeftOut(change, tenantId));
   await database.write(platform, service, {
     name: "audit.sweep_counts",
     text: `delete from daily_counts where day < (now() at time zone 'utc')::date - ${countsKeptDays}`,
@@ -36,7 +37,7 @@ export async function sumUpRepeats(this: { runtime: Runtime }): Promise<void> {
   });
 }
 
-/** @param rows a table and which of its rows */
+/** @param rows a table with a condition */
 async function tenantsWith(database: Database, rows: string): Promise<number[]> {
   const tenants = await database.read<{ tenant_id: number }>(platform, {
     text: `select distinct tenant_id from ${rows} order by tenant_id limit ${tenantsMax}`,
@@ -71,8 +72,8 @@ type Repeats = RowOf<
   { outcome: "denied"; changes: AuditChanges; request_id: string; first_at: string; last_at: string }
 >;
 
-/** @returns how many rows it has looked at */
-async function sumUp(change: Change, runtime: Runtime, tenantId: number): Promise<number> {
+/** @returns the number of rows processed */
+async function summarise(change: Change, runtime: Runtime, tenantId: number): Promise<number> {
   const rows = await change.execute<Repeats>(
     `select key, user_id, action, target_type, target_id, outcome, changes, ip, user_agent, request_id, times, first_at,
        last_at from audit_repeats where tenant_id = $1 and ends_at <= now() order by key limit ${batch}
@@ -113,8 +114,8 @@ function auditSum(change: Change, tenantId: number, row: Repeats): void {
   });
 }
 
-/** @returns how many rows it has looked at */
-async function tellLeftOut(change: Change, tenantId: number): Promise<number> {
+/** @returns the number of rows processed */
+async function auditLeftOut(change: Change, tenantId: number): Promise<number> {
   const rows = await change.execute<
     RowOf<"daily_counts", "kind" | "bound", { day: string; left_out: string }>
   >(

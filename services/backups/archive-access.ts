@@ -1,16 +1,17 @@
-// What this process has for who takes archives out, or wants to see what a restore would change. It begins and ends with
-// the service; what moves archives' bytes ends with it.
+// The parts of this process that serve downloads and plans of restores. They start and stop with the service;
+// the thread that moves archives is stopped here too.
 import type { WithStopSignal } from "../../mixins/stop-signal.ts";
 import { storeOf } from "../../mixins/store/store-of.ts";
 import type { Worker } from "../../mixins/worker.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { ArchiveServer } from "./archive-server.ts";
-import { ArchiveKeyring } from "./ask-archive-keys.ts";
+import { ArchiveKeyring } from "./archive-keyring.ts";
 import { Plans } from "./plan-restore.ts";
 import { movingOf, partsOf } from "./run-job.ts";
 
-const shelves = new WeakMap<Runtime, ArchiveAccess>();
+const instances = new WeakMap<Runtime, ArchiveAccess>();
 
+/** The download server, the access to keys, and the plans being made. */
 export class ArchiveAccess implements Worker {
   readonly server: ArchiveServer;
   readonly keyring: ArchiveKeyring;
@@ -22,7 +23,7 @@ export class ArchiveAccess implements Worker {
     this.server = new ArchiveServer(runtime, storeOf(runtime));
     this.keyring = new ArchiveKeyring(broker);
     this.plans = new Plans(() => partsOf({ broker, runtime, stopping }), stopping);
-    shelves.set(runtime, this);
+    instances.set(runtime, this);
   }
 
   start(): Promise<void> {
@@ -35,8 +36,9 @@ export class ArchiveAccess implements Worker {
   }
 }
 
+/** The instance of the runtime. @throws Error before the service has started */
 export function archiveAccessOf(runtime: Runtime): ArchiveAccess {
-  const shelf = shelves.get(runtime);
-  if (shelf === undefined) throw new Error("the backups have not started yet");
-  return shelf;
+  const access = instances.get(runtime);
+  if (access === undefined) throw new Error("the backups have not started yet");
+  return access;
 }

@@ -1,40 +1,42 @@
-// Archives of earlier versions. Each migration that came after the first archives says here what has to be done to rows that
-// were laid out as they were before it; a test demands a word about each. What is laid out has the columns of the archive,
-// the others are null.
+// Support for archives of earlier versions. Each migration after the first archives defines here how staged
+// rows of the schema before it are converted; a test requires an entry for each. Staged rows have the columns
+// of the archive; the other columns are null.
 import { migrations } from "../../migrations/all.ts";
 import { JobFailed } from "./job-failed.ts";
 
-/** The first version that made archives. */
+/** The first version that created archives. */
 export const firstSchema = "0017-backups";
 
 /**
- * SQL on the tables of the schema staging, $1 being the job; none where the archive's tables did not change.
- * Its rows are brought up to date by all that came after the version they are of, in order. There are as many afterwards.
+ * SQL on the tables of the schema staging, where $1 is the job; empty when no archived table was changed. All
+ * steps after the archive's version are executed in order. A step does not change the number of rows.
  */
 export const schemaSteps: Readonly<Record<string, readonly string[]>> = {
   [firstSchema]: [],
-  // Functions and triggers alone.
+  // Only functions and triggers.
   "0018-hardening": [],
-  // Tables that no archive holds.
+  // Only tables that are not archived.
   "0021-self-healing": [],
-  // A column of a table that no archive holds.
+  // A column of a table that is not archived.
   "0022-healing": [],
-  // A table that no archive holds.
+  // A table that is not archived.
   "0023-schedule-occurrences": [],
-  // Triggers alone.
+  // Only triggers.
   "0024-bulk-writes": [],
-  // Columns that no archive holds.
+  // Columns that are not archived.
   "0027-traces": [],
-  // A table that no archive holds.
+  // A table that is not archived.
   "0028-compatibility": [],
 };
 
 const names: readonly string[] = migrations.map(({ name }) => name);
 
 /**
- * @param later migrations of the database that this program does not know, beside which it works (schema-age.ts): what they
- * added to an archive's tables is laid out with the rest, and is left as it is by this program's restore
- * @throws JobFailed when the archive is of a version that this one cannot read
+ * The steps from the archive's schema to the current one.
+ * @param later migrations of the database that this program does not know but is compatible with
+ * (schema-age.ts): the columns that they added to archived tables are staged, but not changed by this
+ * program's restore
+ * @throws JobFailed `schema_newer` or `schema_unknown`
  */
 export function stepsSince(schema: string, later: readonly string[] = []): string[] {
   if (later.includes(schema)) return [];

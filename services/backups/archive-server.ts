@@ -1,6 +1,6 @@
-// Where gateways fetch archives from: a listener inside the installation, of each process that runs the backups. It knows
-// tickets alone: random, good for one request within seconds, each for one object of the store. What it sends is the object
-// as it is stored, encrypted, so whoever listens on the way learns its length and nothing else.
+// The internal server from which gateways fetch archives, in each process that runs the backups. It accepts
+// only tickets: random, valid for one request within seconds, each for one object of the store. It sends the
+// object as stored, encrypted, so an eavesdropper learns only its length.
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isIPv6 } from "node:net";
@@ -13,9 +13,9 @@ import type { Store } from "../../mixins/store/store.ts";
 const ticketMs = 30_000;
 const ticketsMax = 1_000;
 const streamsMax = 16;
-/** Of those, of one tenant's callers: a client may take a file as slowly as it likes, and must not keep the others from theirs. */
+/** Bound per tenant: a slow client must not prevent the downloads of others. */
 const streamsPerTenantMax = 4;
-/** Of a connection on which nothing moves: a client that stopped reading. */
+/** Timeout of a connection without progress, for a client that stopped reading. */
 const idleMsMax = 60_000;
 const drainMsMax = 10_000;
 
@@ -25,6 +25,7 @@ interface Ticket {
   until: number;
 }
 
+/** At most `streamsMax` downloads at a time. */
 export class ArchiveServer {
   readonly #store: Store;
   readonly #runtime: Runtime;
@@ -32,7 +33,7 @@ export class ArchiveServer {
   /** A Map, as beyond the bound a new one is refused: none that was handed out may be evicted. */
   readonly #tickets = new Map<string, Ticket>();
   #streams = 0;
-  /** Offers that wait and streams under way, by the tenant of whom they are for. */
+  /** Open tickets and running downloads, by the tenant of the caller. */
   readonly #ofTenant = new Map<number | undefined, number>();
   #port = 0;
 
@@ -47,9 +48,10 @@ export class ArchiveServer {
     this.#server.maxConnections = 4 * streamsMax;
   }
 
+  /** Starts listening; on the loopback interface when there is no bus. */
   async listen(): Promise<void> {
     const { backupStreamPort, natsUrls } = this.#runtime.config;
-    // Without a bus there is no gateway but this process's own.
+    // Without a bus, only this process's own gateway connects.
     const host = natsUrls === undefined ? "127.0.0.1" : undefined;
     await new Promise<void>((resolve, reject) => {
       this.#server.once("error", reject);
@@ -60,8 +62,10 @@ export class ArchiveServer {
   }
 
   /**
-   * @param tenantId of whom it is for; undefined for who has none
-   * @returns where the object can be fetched, once and soon. @throws Unavailable when too many are, or wait to be
+   * Issues a ticket.
+   * @param tenantId the caller's tenant; undefined for a caller without one
+   * @returns the address from which the object can be fetched once, within `ticketMs`
+   * @throws Unavailable `busy` when there are too many downloads or tickets
    */
   offer(object: string, tenantId: number | undefined): string {
     const now = performance.now();
@@ -84,7 +88,7 @@ export class ArchiveServer {
     return `http://${this.#host()}:${this.#port}/${ticket}`;
   }
 
-  /** Of an offer that nobody was told of. */
+  /** Withdraws a ticket that was not sent to anybody. */
   withdraw(address: string): void {
     this.#take(address.slice(address.lastIndexOf("/") + 1))?.release();
   }
@@ -95,6 +99,7 @@ export class ArchiveServer {
     return found;
   }
 
+  /** Waits for running downloads, at most `drainMsMax`. */
   async close(): Promise<void> {
     if (!this.#server.listening) return;
     const late = setTimeout(() => this.#server.closeAllConnections(), drainMsMax);
@@ -131,7 +136,8 @@ export class ArchiveServer {
       const body = await this.#store.get(found.object, gone.signal);
       await pipeline(body, response);
     } catch (error) {
-      // The other side went, or the store failed: what is cut off does not open there.
+      // The receiver closed the connection or the store failed. A truncated archive does not open at the
+      // receiver.
       if (!gone.signal.aborted) this.#runtime.log.warn({ err: error }, "an archive could not be sent");
       if (response.headersSent) response.destroy();
       else response.writeHead(503).end();
@@ -142,5 +148,5 @@ export class ArchiveServer {
   }
 }
 
-/** An address of IPv6 stands in brackets there, also the one that a pod has. */
+/** An IPv6 address is in brackets in a URL. A pod may have one. */
 const inUrl = (host: string): string => (isIPv6(host) ? `[${host}]` : host);

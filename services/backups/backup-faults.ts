@@ -1,4 +1,4 @@
-// What should be there and is not: a full backup that is young enough, its proof, and the end of a freeze.
+// Detects a missing or too old full backup, an overdue test restore, and a freeze that was left behind.
 import { randomUUID } from "node:crypto";
 import type { FaultCode } from "../../mixins/healing/catalogue.ts";
 import { platform } from "../shared/database/scope.ts";
@@ -9,9 +9,9 @@ import { underWay } from "./job.rules.ts";
 import { insertJob, type NewJob, system } from "./job-store.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
-/** The proof is made weekly. */
+/** The test restore runs weekly. */
 const proofDaysMax = 9;
-/** Of a freeze that nobody prolonged; the hourly sweep takes them after an hour. */
+/** Age of a freeze that was not renewed. The sweep deletes it after an hour. */
 const freezeMinutes = 10;
 const everything = "everything";
 
@@ -20,7 +20,7 @@ interface Age {
   under_way: boolean;
 }
 
-async function overdue(site: DetectorCall, text: string, hoursMax: number): Promise<FoundFaults> {
+async function findOverdue(site: DetectorCall, text: string, hoursMax: number): Promise<FoundFaults> {
   if (site.runtime.config.backupCron === undefined) return { found: [] };
   const row = await site.db.readOne<Age>(platform, { text, values: [underWay] });
   if (row === undefined || row.under_way || row.hours < hoursMax) return { found: [] };
@@ -33,9 +33,10 @@ const jobIsUnderWay = (kind: string) =>
 const newestFull = "(select max(created_at) from backups where type = 'full' and state = 'complete')";
 const hoursSince = (moment: string) => `extract(epoch from now() - ${moment})::float8 / 3600`;
 
+/** Healing starts a full backup. */
 const backupOverdue: Remedy = {
   find: (site) =>
-    overdue(
+    findOverdue(
       site,
       `select ${hoursSince(`coalesce(${newestFull}, (select min(created_at) from tenants))`)} as hours,
          ${jobIsUnderWay("backup")} as under_way`,
@@ -59,9 +60,10 @@ const backupOverdue: Remedy = {
   },
 };
 
+/** Healing starts a test restore. */
 const proofOverdue: Remedy = {
   find: (site) =>
-    overdue(
+    findOverdue(
       site,
       `select coalesce(${hoursSince(`(select coalesce(max(tested_at) filter (where test_passed), min(created_at))
            from backups where type = 'full' and state = 'complete')`)}, 0) as hours, ${jobIsUnderWay("test")} as under_way`,
@@ -77,6 +79,7 @@ const proofOverdue: Remedy = {
   },
 };
 
+/** Its target is `tenant:<id>`. */
 const freezeLeftBehind: Remedy = {
   async find(site, { target }) {
     const one = target === undefined ? null : (numberIn("tenant", target) ?? 0);
@@ -109,7 +112,7 @@ const freezeLeftBehind: Remedy = {
   },
 };
 
-/** Named here so that a fault of the catalogue that is none of the backups' cannot be among them. */
+/** Typed here, so that only faults of the catalogue can be listed. */
 export const backupFaults = {
   backup_overdue: backupOverdue,
   proof_overdue: proofOverdue,

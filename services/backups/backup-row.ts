@@ -1,4 +1,4 @@
-// A backup as listed: its row, and how it is told.
+// Conversion of a backup between its stored and its JSON form.
 import type { PlainChange } from "../shared/database/change.ts";
 import type { ValueOf } from "../shared/params/types.ts";
 import { toIso } from "../shared/wire.ts";
@@ -29,6 +29,7 @@ export type BackupRow = RowOf<
 export const backupColumns = `id, type, tenant_id, size_bytes, rows, sha256, key_version, created_at, created_by,
   verified_at, reason, schema_version, tested_at, test_passed`;
 
+/** Converts a row to its JSON form. */
 export function toBackup(row: BackupRow): Backup {
   return {
     backup_id: row.id,
@@ -49,10 +50,11 @@ export function toBackup(row: BackupRow): Backup {
   };
 }
 
+/** The number of rows in an archive. */
 export const rowsIn = ({ contents }: Manifest): number =>
   contents.tables.reduce((sum, { rows }) => sum + rows, 0);
 
-/** What is in the store becomes what is listed. A try before this one may have come as far. */
+/** Lists a backup that is in the store. An earlier attempt may have listed it already. */
 export async function listBackup(change: PlainChange, manifest: Manifest): Promise<void> {
   const { contents, file, made, keys } = manifest;
   await change.execute(

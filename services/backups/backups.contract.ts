@@ -1,4 +1,5 @@
-// What the backups service offers: the interface's six operations, a link for a download, and what operators and health ask.
+// Actions of the backups service: the interface's six operations, download links, and actions for operators
+// and health.
 import { allow, anyone, onlyServices } from "../shared/access.ts";
 import { downloadShape } from "../shared/archive/download.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
@@ -18,7 +19,7 @@ const givenType = optional(
     }),
   ),
 );
-/** Any text is looked up as it is: what is no id is not there. */
+/** Any text is accepted; a malformed id is answered with 404. */
 const givenId = text({ max: 64, description: "As `create`, `list` or `download-ticket` answered it." });
 
 const downloading = ["download_unavailable"] as const;

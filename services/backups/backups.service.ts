@@ -1,9 +1,11 @@
-// Backups: of everything, or of one tenant; made, proved, handed out, restored and ended.
-// Life cycle: wanted (by a person or the clock) → a job → an archive in the store, read back → listed, tried out weekly →
-// deleted by a person or by the retention. A restore: looked at → confirmed → a job that changes one tenant in one transaction.
-// Promises: what is listed is whole and was read back; nothing plain is written anywhere; a restore changes all or nothing,
-// and no other tenant notices; a job whose worker dies is taken up by another.
-// Does not: seal or open what patients' fields hold, or keep keys (crypto).
+// Backups of everything or of one tenant: created, verified, downloaded, restored and deleted.
+// Life cycle: requested (by a person or the schedule) → a job → an archive in the store, read back → listed,
+// test-restored weekly → deleted by a person or by the retention. A restore: planned → confirmed → a job that
+// changes one tenant in one transaction.
+// Promises: a listed backup is complete and was read back; no plain text is written anywhere; a restore
+// changes everything or nothing, and does not affect other tenants; a job whose worker dies is continued by
+// another one.
+// Does not seal or open patients' fields, or store keys (crypto).
 import { jobsMax } from "./job.rules.ts";
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
@@ -24,12 +26,12 @@ import { keepCheckpoint } from "./keep-checkpoint.ts";
 import { keepCheckpointContract } from "./keep-checkpoint.contract.ts";
 import { jobStatus, listBackups } from "./list-backups.ts";
 import { removeBackup, removeObjects } from "./remove-backup.ts";
-import { backUpByNight, proveNewest, tellIfMissing } from "./nightly.ts";
+import { startNightlyBackups, proveNewest, notifyIfMissing } from "./nightly.ts";
 import { ArchiveAccess, archiveAccessOf } from "./archive-access.ts";
 import { runJob } from "./run-job.ts";
 import { sweepBackups } from "./sweep-backups.ts";
 import { backupJobAbandoned } from "./job-faults.ts";
-import { watchBackups } from "./backup-figures.ts";
+import { watchBackups } from "./backup-metrics.ts";
 import { backupFaults } from "./backup-faults.ts";
 import { backupObjectMissing, objectWithoutBackup } from "./object-faults.ts";
 import { sessionIdleInTransaction } from "../../mixins/healing/session-faults.ts";
@@ -47,9 +49,9 @@ const backups: ServiceSchema = {
           await runJob(this, jobId);
         },
         "backups.remove": removeObjects,
-        "backups.nightly": backUpByNight,
+        "backups.nightly": startNightlyBackups,
         "backups.prove": proveNewest,
-        "backups.watch": tellIfMissing,
+        "backups.watch": notifyIfMissing,
         "backups.sweep": sweepBackups,
       },
       schedules: {
@@ -74,7 +76,7 @@ const backups: ServiceSchema = {
       })),
       session_idle_in_transaction: sessionIdleInTransaction,
     }),
-    // The mixin before it has given the service its signal; Moleculer's types cannot know.
+    // The mixin before it has set the stop signal; Moleculer's types do not express that.
     worker((service) => new ArchiveAccess(service as WithStopSignal)),
     serviceMetrics(watchBackups),
   ],

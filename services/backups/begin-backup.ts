@@ -1,4 +1,4 @@
-// Beginning a backup: of everything, or of one tenant.
+// Starts a backup of everything or of one tenant.
 import { randomUUID } from "node:crypto";
 import { roleOf } from "../shared/access.ts";
 import type { Call } from "../shared/bus/bus.ts";
@@ -13,14 +13,19 @@ import type { BackupType } from "./table-decisions.ts";
 
 type Begun = ValueOf<(typeof backupsContract)["backups.create"]["result"]>;
 
+/** A new random id. */
 export const newBackupId = (): string => `bk_${randomUUID().replaceAll("-", "")}`;
 
-/** Who wanted it, for the row of the job. */
+/** The requester, for the job's row. */
 export const wantedBy = ({ principal }: Caller): Pick<NewJob, "createdBy" | "operator"> => ({
   createdBy: principal.kind === "user" ? principal.userId : null,
   operator: principal.kind === "operator" ? principal.name : null,
 });
 
+/**
+ * Starts a backup of the caller's tenant, or a full one for a superadmin.
+ * @throws Forbidden `full_backup`, Conflict `backup_job_running` or `too_many_backups`, TooManyRequests
+ */
 export function createBackup(call: Call<{ type?: BackupType | null }>): Promise<Begun> {
   const isSuperadmin = roleOf(call.caller) === "superadmin";
   const type = call.params.type ?? (isSuperadmin ? "full" : "tenant");
@@ -29,7 +34,7 @@ export function createBackup(call: Call<{ type?: BackupType | null }>): Promise<
   return begin(call, type, ownTenant(call.caller));
 }
 
-/** For operators, who have no tenant of their own. */
+/** The same for operators, who have no tenant and may name any. */
 export function makeAny(call: Call<{ type?: BackupType | null; tenant_id?: number | null }>): Promise<Begun> {
   const { tenant_id: tenantId, type = tenantId == null ? "full" : "tenant" } = call.params;
   return begin(call, type ?? "full", tenantId ?? undefined);

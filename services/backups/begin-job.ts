@@ -1,5 +1,5 @@
-// Beginning what a person wants done: the job, and the entry that says who wanted it, in one transaction. Archives that people's
-// wishes leave behind stay for long, and each job reads a whole tenant, so both are bounded.
+// Starts a requested job: the job and the audit entry are written in one transaction. Requested archives are
+// kept for long, and each job reads a whole tenant, so the numbers of both are limited.
 import type { AuditChanges } from "../shared/audit-changes.ts";
 import type { Call } from "../shared/bus/bus.ts";
 import type { PlainChange } from "../shared/database/change.ts";
@@ -8,9 +8,9 @@ import { Conflict, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
 import { takeDaily, tooManyToday } from "../shared/limits/daily-limit.ts";
 import { insertJob, type NewJob } from "./job-store.ts";
-import { whoseLog } from "./whose-log.ts";
+import { auditTenantOf } from "./audit-tenant.ts";
 
-/** Of one tenant, or of everything, at a time. */
+/** Per tenant, and for full backups. */
 const archivesMax = { manual: 100, safety: 50 } as const;
 
 const tooMany = {
@@ -23,25 +23,29 @@ const jobViolations = {
     new Conflict("backup_job_running", "A backup or a restore is under way; wait until it has ended"),
 };
 
-export interface Beginning {
+/** A job to start. */
+export interface JobRequest {
   job: NewJob;
-  /** What it leaves for good. */
+  /** The kind of archive that it creates. */
   leaves: keyof typeof archivesMax;
   action: "backup.create" | "backup.restore";
   changes: AuditChanges;
-  /** In the same transaction, before anything is written. */
+  /** An additional check in the same transaction, before anything is written. */
   assert?: (change: PlainChange) => Promise<void>;
 }
 
-/** @throws TooManyRequests, Conflict or NotFound; then there is no job */
-export async function beginJob(call: Call<unknown>, beginning: Beginning): Promise<void> {
-  const { job, leaves, action, changes, assert } = beginning;
+/**
+ * @throws TooManyRequests, Conflict `backup_job_running` or `too_many_backups`, NotFound; then there is no
+ * job
+ */
+export async function beginJob(call: Call<unknown>, request: JobRequest): Promise<void> {
+  const { job, leaves, action, changes, assert } = request;
   const isWithin = call.db.change(platform, call.caller, async (change) => {
-    const logged = await whoseLog(change, job.tenantId);
+    const logged = await auditTenantOf(change, job.tenantId);
     if (logged === undefined) throw new NotFound("Tenant");
     await assert?.(change);
-    await assertRoom(change, job.tenantId, leaves);
-    // Commits what it counted, and nothing else.
+    await assertBelowMaximum(change, job.tenantId, leaves);
+    // Commits only the count.
     if (!(await takeDaily(change, call.runtime, logged, "backups.begun"))) return false;
     await insertJob(change, job);
     change.audit({ tenantId: logged, action, target: { type: "backup", id: job.backupId }, changes });
@@ -50,7 +54,7 @@ export async function beginJob(call: Call<unknown>, beginning: Beginning): Promi
   if (!(await mapViolations(jobViolations, isWithin))) throw tooManyToday();
 }
 
-async function assertRoom(
+async function assertBelowMaximum(
   change: PlainChange,
   tenantId: number | null,
   reason: keyof typeof archivesMax,

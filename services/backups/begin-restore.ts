@@ -1,4 +1,4 @@
-// Restoring: without confirmation a plan, with it a job.
+// Answers `backups.restore`: a plan without confirmation, a job with it.
 import { randomUUID } from "node:crypto";
 import type { Call } from "../shared/bus/bus.ts";
 import type { PlainChange } from "../shared/database/change.ts";
@@ -16,6 +16,10 @@ import { publishSuspicion } from "../../mixins/healing/publish-suspicion.ts";
 type Contract = (typeof backupsContract)["backups.restore"];
 type Restore = ValueOf<Contract["result"]>;
 
+/**
+ * @throws NotFound, Conflict `full_restore_offline`, `tenant_gone` or `backup_in_use`, Unavailable
+ * `plan_unfinished`
+ */
 export async function restoreBackup(call: Call<ParamsOf<Contract>>, plans: Plans): Promise<Restore> {
   const { backup_id: id, type, confirm } = call.params;
   const { tenant_id: tenantId } = await findBackup(call, id, type);
@@ -58,9 +62,9 @@ async function begin(call: Call<unknown>, backupId: string, tenantId: number): P
   return { applied: false, job_id: job.id, backup_id: backupId, type: "tenant", status: "queued" };
 }
 
-/** Against a deletion that begins at the same moment. */
+/** Locks the backup against a concurrent deletion. */
 async function assertThere(change: PlainChange, backupId: string): Promise<void> {
   const text = "select from backups where id = $1 and state = 'complete' for share";
-  const there = await change.execute(text, [backupId]);
-  if (there.length === 0) throw new Conflict("backup_in_use", "The backup is being deleted");
+  const found = await change.execute(text, [backupId]);
+  if (found.length === 0) throw new Conflict("backup_in_use", "The backup is being deleted");
 }

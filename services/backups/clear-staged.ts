@@ -1,14 +1,18 @@
-// What is laid out in the schema staging: counted, and its end.
+// Counts and deletes the rows in the schema staging.
 import { type Bulk, quoted } from "../shared/database/bulk.ts";
 import { restoredTables } from "./restore-conditions.ts";
 import { tablesOf } from "./table-decisions.ts";
 
+/** Deletes the rows of a job. */
 export async function clearStaged(bulk: Bulk, job: string): Promise<void> {
   for (const table of tablesOf("full"))
     await bulk.write(`delete from staging.${quoted(table)} where staged_for = $1::uuid`, [job]);
 }
 
-/** What killed jobs left, by every job that is not under way. @returns how many rows */
+/**
+ * Deletes the rows of all jobs that are not running, for example of killed ones.
+ * @returns the number of rows
+ */
 export async function sweepStaged(bulk: Bulk, underWay: readonly string[]): Promise<number> {
   let rows = 0;
   for (const table of tablesOf("full"))
@@ -24,7 +28,7 @@ export interface StagedRows {
   highest: number | null;
 }
 
-/** What of a tenant's archive is laid out, by table: each is gone through once. */
+/** Counts the rows of a tenant's staged archive, by table, with one scan each. */
 export async function countStaged(bulk: Bulk, job: string): Promise<Record<string, StagedRows>> {
   const counts = restoredTables.map(
     (table) =>

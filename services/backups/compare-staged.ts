@@ -1,11 +1,11 @@
-// What was laid out, read out again and compared with what was written, byte for byte.
+// Reads staged rows and compares them with the archive, byte for byte.
 import { createHash } from "node:crypto";
 import { type Bulk, quoted } from "../shared/database/bulk.ts";
 import type { ArchivedTable, Contents } from "./archive/manifest.ts";
 import { JobFailed } from "./job-failed.ts";
 import type { Tell } from "./moving/moving.ts";
 
-/** @returns the rows of all tables @throws JobFailed */
+/** @returns the number of rows in all tables @throws JobFailed `not_as_written` */
 export async function compareStaged(
   bulk: Bulk,
   { tables }: Contents,
@@ -27,7 +27,7 @@ async function compare(
   job: string,
 ): Promise<void> {
   const list = columns.map((column) => quoted(column.name)).join(", ");
-  // The job's id is one of ours, a UUID; COPY takes no parameters.
+  // The job's id is a UUID created by this service; COPY accepts no parameters.
   const copy = bulk.copyOut(
     `(select ${list} from staging.${quoted(name)} where staged_for = '${job}'::uuid order by staged_for, staged_as)`,
   );

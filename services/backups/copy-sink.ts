@@ -1,26 +1,30 @@
-// Writing an archive's tables into a database as they come, by COPY.
+// Writes the tables of an archive into a database by COPY.
 import { once } from "node:events";
 import { finished } from "node:stream/promises";
 import type { Bulk } from "../shared/database/bulk.ts";
 import type { ArchivedTable } from "./archive/manifest.ts";
 import type { TableSink } from "./archive/read-archive.ts";
 
+/** The base class; a subclass names the target table. */
 export abstract class CopySink implements TableSink {
   readonly #bulk: Bulk;
   #copy: ReturnType<Bulk["copyIn"]> | undefined;
-  /** pg-copy-streams emits what the server says, but does not end the stream by it: another write would fail by itself. */
+  /**
+   * pg-copy-streams emits the server's error but does not destroy the stream, so the error is checked before
+   * each write.
+   */
   #failure: Error | undefined;
 
   constructor(bulk: Bulk) {
     this.#bulk = bulk;
   }
 
-  /** The table and its columns as COPY takes them, of names that are known, not merely sent. */
+  /** The table with its columns for COPY. The names must be checked against known ones. */
   protected abstract target(table: ArchivedTable): string;
 
   async begin(table: ArchivedTable): Promise<void> {
     this.#copy = this.#bulk.copyIn(this.target(table));
-    // Whoever writes or waits meets the error; without a listener it would end the process.
+    // Writers and waiters get the error. Without a listener it would end the process.
     this.#copy.on("error", (error) => {
       this.#failure ??= error;
     });

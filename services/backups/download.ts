@@ -1,4 +1,4 @@
-// Handing out a backup: who may have it is decided and recorded here; the bytes go another way (archive-server.ts).
+// Authorises and records downloads. The bytes are sent by the archive server (archive-server.ts).
 import { createHash, randomBytes } from "node:crypto";
 import { archiveKeys, archiveNameOf, dataKeyOf } from "./archive/manifest.ts";
 import type { Call } from "../shared/bus/bus.ts";
@@ -13,22 +13,26 @@ import { findBackup } from "./find-backup.ts";
 import { asAnswer } from "./failure-from.ts";
 import type { ArchiveAccess } from "./archive-access.ts";
 import type { BackupType } from "./table-decisions.ts";
-import { whoseLog } from "./whose-log.ts";
+import { auditTenantOf } from "./audit-tenant.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
 const ticketSeconds = 60;
 const hashOf = (ticket: string) => createHash("sha256").update(ticket).digest();
 
+/** @throws NotFound, Conflict `backup_type_differs`, Unavailable */
 export async function downloadBackup(
   call: Call<{ backup_id: string; type?: BackupType | null }>,
-  shelf: ArchiveAccess,
+  access: ArchiveAccess,
 ): Promise<Download> {
   const backup = await findBackup(call, call.params.backup_id, call.params.type);
-  return handOut(call, shelf, backup, { tenantId: ownTenant(call.caller) });
+  return grantDownload(call, access, backup, { tenantId: ownTenant(call.caller) });
 }
 
-/** @param take what is used up by it, in one transaction with its entry: a refusal, busy too, leaves it as it was */
-async function handOut(
+/**
+ * @param take uses up the ticket in the transaction of the audit entry, so a refused download (also for
+ * `busy`) leaves it valid
+ */
+async function grantDownload(
   call: Call<unknown>,
   { server, keyring }: ArchiveAccess,
   backup: Pick<BackupRow, "id" | "tenant_id" | "size_bytes">,
@@ -42,7 +46,7 @@ async function handOut(
   const address = await call.db
     .change(platform, call.caller, async (change) => {
       await take(change);
-      const tenantId = (await whoseLog(change, backup.tenant_id)) ?? (await whoseLog(change, null));
+      const tenantId = (await auditTenantOf(change, backup.tenant_id)) ?? (await auditTenantOf(change, null));
       if (tenantId !== undefined)
         change.audit({
           tenantId,
@@ -67,7 +71,10 @@ async function handOut(
   };
 }
 
-/** Bound to the caller's session: when that ends, so does the link. */
+/**
+ * Creates a link that is valid for 60 s. It is bound to the caller's session and ends with it.
+ * @throws Forbidden, NotFound
+ */
 export async function makeTicket(
   call: Call<{ backup_id: string }>,
 ): Promise<{ url: string; expires_at: string }> {
@@ -94,41 +101,45 @@ export async function makeTicket(
   };
 }
 
-type Used = RowOf<
+type TicketRow = RowOf<
   "backups",
   "id" | "tenant_id" | "size_bytes",
   {
     user_id: number;
-    /** The user's. */
+    /** The user's tenant. */
     taken_by: number;
   }
 >;
 
-/** Whose session has ended, who is no administrator any more, or whose backup is gone: the link is not there. */
-const usable = (tickets: string) =>
+/** Valid tickets: the session is active, the user is still an administrator, and the backup exists. */
+const usableTicketsSql = (tickets: string) =>
   `select b.id, b.tenant_id, b.size_bytes, s.user_id, s.tenant_id as taken_by from ${tickets} t
    join live_sessions s on s.id = t.session_id and s.tenant_id = t.tenant_id and s.role in ('superadmin', 'admin')
    join backups b on b.id = t.backup_id and b.state = 'complete'
      and (s.role = 'superadmin' or b.tenant_id = s.tenant_id)
    where t.expires_at > now()`;
 
-/** Looked at first, as the key is asked for outside of a transaction; of several who use it at once, one takes it. */
-export async function useTicket(call: Call<{ ticket: string }>, shelf: ArchiveAccess): Promise<Download> {
+/**
+ * Reads the ticket first, because the key is requested outside the transaction; then deletes it, so that of
+ * several concurrent uses one succeeds.
+ * @throws NotFound, Unavailable
+ */
+export async function useTicket(call: Call<{ ticket: string }>, access: ArchiveAccess): Promise<Download> {
   const values = [hashOf(call.params.ticket)];
-  const ticket = await call.db.readOne<Used>(platform, {
+  const ticket = await call.db.readOne<TicketRow>(platform, {
     name: "backups.find_ticket",
-    text: usable("(select * from backup_tickets where token_hash = $1)"),
+    text: usableTicketsSql("(select * from backup_tickets where token_hash = $1)"),
     values,
   });
   if (ticket === undefined) throw new NotFound("Download");
-  return handOut(
+  return grantDownload(
     call,
-    shelf,
+    access,
     ticket,
     { tenantId: ticket.taken_by, userId: ticket.user_id },
     async (change) => {
-      const taken = await change.execute<Used>(
-        `with taken as (delete from backup_tickets where token_hash = $1 returning *) ${usable("taken")}`,
+      const taken = await change.execute<TicketRow>(
+        `with taken as (delete from backup_tickets where token_hash = $1 returning *) ${usableTicketsSql("taken")}`,
         values,
       );
       if (taken.length === 0) throw new NotFound("Download");

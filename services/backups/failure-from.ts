@@ -1,4 +1,4 @@
-// What went wrong in a job, from whatever threw it.
+// Maps any error in a job to the job's failure.
 import { ArchiveDamaged } from "../shared/archive/sealed-stream.ts";
 import { isLockConflict, isUnreadable, isViolation, sqlStates } from "../shared/database/sql-states.ts";
 import { errorCode } from "../shared/start-error.ts";
@@ -15,7 +15,7 @@ const byFault = {
   unavailable: "store_unavailable",
 } as const satisfies Record<StoreError["fault"], FailureCode>;
 
-/** @returns why the job failed; `JobFailed` thrown within a stream comes as its cause */
+/** @returns the reason of the failure; a `JobFailed` thrown in a stream arrives as its cause */
 export function failureFrom(error: unknown): Failure {
   if (error instanceof JobFailed) return failureOf(error.code);
   if (error instanceof ArchiveDamaged) return failureOf("archive_damaged");
@@ -37,7 +37,7 @@ export function failureFrom(error: unknown): Failure {
   return failureOf("internal_error");
 }
 
-/** Where no job waits but who asked: what hinders it is the answer. */
+/** For a request without a job: the failure becomes the answer. */
 export function asAnswer(error: unknown): unknown {
   const { code, sentence, passing } = failureFrom(error);
   if (code === "internal_error") return error;

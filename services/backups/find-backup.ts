@@ -1,11 +1,11 @@
-// A backup that the caller names: within the caller's reach, or not there.
+// Finds a backup within the caller's scope.
 import type { Call } from "../shared/bus/bus.ts";
 import { Conflict, NotFound } from "../shared/errors.ts";
 import { administeredScope } from "../shared/administered-scope.ts";
 import { backupColumns, type BackupRow } from "./backup-row.ts";
 import type { BackupType } from "./table-decisions.ts";
 
-/** @param type what the caller takes it for, if anything */
+/** @param type the type that the caller expects, if given @throws NotFound, Conflict `backup_type_differs` */
 export async function findBackup(
   call: Call<unknown>,
   id: string,

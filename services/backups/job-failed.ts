@@ -1,7 +1,7 @@
-// A job that finds out by itself why it cannot go on.
+// The error of a job that cannot continue for a known reason.
 import type { FailureCode } from "./job.rules.ts";
 
-/** Thrown where a job finds out by itself. */
+/** @param code the reason */
 export class JobFailed extends Error {
   override readonly name = "JobFailed";
   readonly code: FailureCode;

@@ -1,4 +1,4 @@
-// Backup jobs that are under way by their row, but in nobody's hands and not in the queue either.
+// Detects backup jobs that are neither leased by a worker nor in the queue.
 import { platform } from "../shared/database/scope.ts";
 import { keysInQueue } from "../../mixins/healing/job-faults.ts";
 import type { Remedy } from "../../mixins/healing/port.ts";
@@ -13,6 +13,7 @@ const isUuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 
 type Row = RowOf<"backup_jobs", "id" | "tenant_id" | "kind" | "status" | "tries", { seconds: number }>;
 
+/** The remedy `backup_job_abandoned`: its target is `backup_job:<id>`; healing enqueues the job again. */
 export const backupJobAbandoned: Remedy = {
   async find(site, { target }) {
     const one = target === undefined ? null : (textIn("backup_job", target) ?? "");

@@ -1,5 +1,5 @@
-// The rows of jobs. A worker holds one by a lease; whatever it writes is written only while it holds it, so of two that
-// believe they do, one is told that it does not.
+// The stored jobs. A worker holds a lease on its job, and all its writes require the lease. So of two workers
+// that believe to hold it, only one can write.
 import { Caller } from "../shared/caller.ts";
 import type { PlainChange } from "../shared/database/change.ts";
 import type { Database } from "../shared/database/database.ts";
@@ -44,14 +44,17 @@ type Row = RowOf<
   | "operator"
 >;
 
-/** Nobody waits for it. */
-export const isByClock = ({ kind, reason }: Pick<Job, "kind" | "reason">) =>
+/** Whether the schedule started it, so that no person waits for it. */
+export const isScheduled = ({ kind, reason }: Pick<Job, "kind" | "reason">) =>
   kind === "test" || reason === "nightly";
 
 export const system = Caller.system("backups");
 const active = `status in (${underWay.map((status) => `'${status}'`).join(", ")})`;
 
-/** Exists, and is run, only if the change commits. @throws the violation of `backup_jobs_one_at_a_time` */
+/**
+ * Inserts and enqueues a job in the caller's transaction.
+ * @throws the violation of `backup_jobs_one_at_a_time`
+ */
 export async function insertJob(change: PlainChange, job: NewJob): Promise<void> {
   await change.execute(
     `insert into backup_jobs (id, kind, type, tenant_id, backup_id, reason, safety_backup_id, created_by, operator)
@@ -71,7 +74,7 @@ export async function insertJob(change: PlainChange, job: NewJob): Promise<void>
   await change.enqueue("backups.run", { job_id: job.id }, { key: `backups.run:${job.id}` });
 }
 
-/** @returns undefined when it has ended, or another worker holds it */
+/** Acquires the lease. @returns undefined when the job has ended, or another worker holds the lease */
 export async function leaseJob(database: Database, id: string, worker: string): Promise<Job | undefined> {
   const row = await database.writeOne<Row>(platform, system, {
     name: "backups.lease_job",
@@ -100,7 +103,7 @@ function toJob(row: Row): Job {
   };
 }
 
-export interface Standing {
+export interface JobProgress {
   status: "running" | "verifying";
   step: string;
   percent: number;
@@ -108,12 +111,15 @@ export interface Standing {
   bytes: number;
 }
 
-/** Prolongs the lease and says how far it is. @returns false when the worker does not hold it any more */
-export async function keepJob(
+/**
+ * Renews the lease and stores the progress.
+ * @returns false when the worker does not hold the lease any more
+ */
+export async function renewJob(
   database: Database,
   id: string,
   worker: string,
-  at: Standing,
+  at: JobProgress,
 ): Promise<boolean> {
   const kept = await database.write(platform, system, {
     name: "backups.keep_job",
@@ -126,9 +132,10 @@ export async function keepJob(
 }
 
 /**
- * Of a try before this one a restore's safety backup may be listed already: that one stays as it is, and what is there now,
- * with all that was written since, is kept under another id.
- * @returns the id to keep it under @throws when the worker does not hold the job any more
+ * The id for the safety backup. If an earlier attempt has listed one, it is kept, and the current state, with
+ * everything written since, gets a new id.
+ * @returns the id to use
+ * @throws Error when the worker does not hold the lease any more
  */
 export async function nameSafetyBackup(
   database: Database,
@@ -152,7 +159,9 @@ export async function nameSafetyBackup(
   return row.safety;
 }
 
-/** What the tries of a job that failed may have left in the store, with its keys, is removed by a job of its own. */
+/**
+ * Enqueues the removal of the objects and keys that the attempts of a failed job may have left in the store.
+ */
 export async function removeUnlisted(change: PlainChange, jobId: string): Promise<void> {
   const left = await change.execute<{ id: string }>(
     `select id from (select unnest(array[case kind when 'backup' then backup_id end, safety_backup_id]) as id
@@ -164,7 +173,10 @@ export async function removeUnlisted(change: PlainChange, jobId: string): Promis
     await change.enqueue("backups.remove", { backup_id: id }, { key: `backups.remove:${id}` });
 }
 
-/** The end of a job. @returns false when the worker does not hold it any more: then the change must not commit */
+/**
+ * Ends a job.
+ * @returns false when the worker does not hold the lease any more; then the transaction must not commit
+ */
 export async function endJob(
   change: PlainChange,
   id: string,
@@ -182,10 +194,7 @@ export async function endJob(
   return ended.length === 1;
 }
 
-/**
- * What it needs is away: another try follows after a pause, and the job's status says when and why.
- * @returns false when another worker has it
- */
+/** Postpones the next attempt; the status shows when and why. @returns false when another worker holds the lease */
 export async function postponeJob(
   change: PlainChange,
   id: string,
@@ -204,7 +213,7 @@ export async function postponeJob(
   return true;
 }
 
-/** Who works on it ends before the job does: it is anybody's at once. */
+/** Releases the lease of a worker that is stopping, so that another one can acquire it at once. */
 export async function releaseJob(database: Database, id: string, worker: string): Promise<void> {
   await database.write(platform, system, {
     name: "backups.release_job",

@@ -1,9 +1,9 @@
-// The life of a job, and what is told of how it ended.
+// The states of a job, and the texts of its failures.
 
 export const jobStatuses = ["queued", "running", "verifying", "succeeded", "failed"] as const;
 export type JobStatus = (typeof jobStatuses)[number];
 
-/** A job that is begun again, because its worker died or what it needs was away, is queued again. */
+/** A job that starts again, because its worker died or a dependency was unavailable, returns to `queued`. */
 const transitions: Readonly<Record<JobStatus, readonly JobStatus[]>> = {
   queued: ["running", "failed"],
   running: ["verifying", "succeeded", "failed", "queued"],
@@ -12,30 +12,33 @@ const transitions: Readonly<Record<JobStatus, readonly JobStatus[]>> = {
   failed: [],
 };
 
+/** The states of a job that has not ended. */
 export const underWay = jobStatuses.filter((status) => transitions[status].length > 0);
 
-/** From which a job may come to `status`. */
+/** The states from which a job may change to `status`. */
 export const before = (status: JobStatus): JobStatus[] =>
   jobStatuses.filter((from) => transitions[from].includes(status));
 
 /**
- * Between the tries, where what a job needs is away. Somebody waits for what was begun by hand; a store that is
- * away for half an hour at night must not cost the night's backup, and such a job tries for 42 minutes.
+ * Delays between the attempts when a dependency is unavailable. A person waits for a requested job. A
+ * scheduled one is retried for 42 minutes, so that a store outage of half an hour does not cost the night's
+ * backup.
  */
 const pauseSeconds = { byHand: [5, 30, 120], byClock: [5, 30, 120, 600, 1_800] } as const;
 
-/** @returns undefined when it has been tried often enough */
+/** Seconds until the next attempt. @returns undefined after the last attempt */
 export function pauseAfter(tries: number, byClock: boolean): number | undefined {
   return pauseSeconds[byClock ? "byClock" : "byHand"][tries - 1];
 }
 
+/** Maximum of attempts. */
 export const triesMax = (byClock: boolean) => pauseSeconds[byClock ? "byClock" : "byHand"].length + 1;
 
-/** Why a job failed, for programs and for people. Nothing of the tenant's is in it. */
+/** Why a job failed, for programs and for people. It contains no data of the tenant. */
 export interface Failure {
   code: string;
   sentence: string;
-  /** What is away comes back: another try makes sense. */
+  /** Whether the cause is temporary, so that another attempt makes sense. */
   passing: boolean;
 }
 
@@ -64,7 +67,7 @@ const failures = {
 } as const;
 
 export type FailureCode = keyof typeof failures;
-// The keys of a table that is a constant are its type's.
+// The keys of a constant object are the keys of its type.
 export const failureCodes = Object.keys(failures) as FailureCode[];
 
 const passing: readonly FailureCode[] = [
@@ -76,10 +79,12 @@ const passing: readonly FailureCode[] = [
   "thread_lost",
 ];
 
+/** The failure with its text. */
 export const failureOf = (code: FailureCode): Failure => ({
   code,
   sentence: failures[code],
   passing: passing.includes(code),
 });
 
+/** Jobs that run concurrently in a process. */
 export const jobsMax = 2;

@@ -1,4 +1,4 @@
-// What the audit service hands over to be kept beside the backups: signed checkpoints of the log.
+// The action by which the audit service stores signed checkpoints beside the backups.
 import { onlyServices } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { object } from "../shared/params/results.ts";

@@ -1,6 +1,6 @@
-// Keeps a checkpoint of the audit log as an object beside the backups, under the same lock against deletion. The audit's
-// process has no login at the store and needs none; this one has no signing key. Without a bucket the store is a folder on
-// this machine, as the checkpoints' own folder is: then nothing is kept.
+// Stores a checkpoint of the audit log as an object beside the backups, under the same lock against deletion.
+// The audit service has no credentials for the store, and this service has no signing key. Without a bucket
+// the store is a folder on this machine, where the checkpoints' own folder is too; then nothing is stored.
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import type { Call } from "../shared/bus/bus.ts";
@@ -11,9 +11,10 @@ import type { keepCheckpointContract } from "./keep-checkpoint.contract.ts";
 
 type Params = ParamsOf<(typeof keepCheckpointContract)["backups.keep_checkpoint"]>;
 
-/** The answer has to be back before the call is given up. */
+/** Reserve within the request's timeout, so that the answer arrives before the caller gives up. */
 const spareMs = 2_000;
 
+/** "off": there is no bucket. `reason` tells why the store failed. */
 export async function keepCheckpoint(
   call: Call<Params>,
 ): Promise<{ state: "taken" | "off" | "failed"; reason: string }> {
@@ -33,8 +34,8 @@ export async function keepCheckpoint(
 }
 
 /**
- * In the order of the numbers. The name has the hash of what is in it: who offers another document of the same number
- * writes beside the first one, and never over it.
+ * The keys sort by number. A key contains the hash of the document, so a different document with the same
+ * number is stored beside the first one and never overwrites it.
  */
 export function keyOf({ number, document }: Params): string {
   const hash = createHash("sha256").update(document).digest("hex").slice(0, 32);

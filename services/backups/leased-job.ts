@@ -1,30 +1,31 @@
-// A job in the hands of a worker: every few seconds it says that it is alive and how far it is, and when it may not go on
-// any more (another worker has the job, or the process stops) everything that runs for the job is told to end.
+// A job that a worker has leased. It renews the lease and stores the progress every few seconds. When the
+// lease is lost or the process stops, everything that works for the job is aborted.
 import type { Runtime } from "../../host/process/runtime.ts";
 import type { Tell } from "./moving/moving.ts";
-import { type Job, keepJob, leaseSeconds, type Standing } from "./job-store.ts";
+import { type Job, renewJob, leaseSeconds, type JobProgress } from "./job-store.ts";
 
-const sayEveryMs = 3_000;
-/** Longer without a word that arrived, and another worker may have it. */
+const renewEveryMs = 3_000;
+/** After this time without a successful renewal another worker may hold the lease. */
 const silentMsMax = (leaseSeconds - 5) * 1000;
 
+/** Renewal begins with the construction and ends with `release`. */
 export class LeasedJob {
   readonly job: Job;
   readonly worker: string;
   readonly #runtime: Runtime;
-  readonly #ending = new AbortController();
+  readonly #leaseLost = new AbortController();
   readonly #signal: AbortSignal;
-  readonly #at: Standing = { status: "running", step: "starting", percent: 0, rows: 0, bytes: 0 };
+  readonly #progress: JobProgress = { status: "running", step: "starting", percent: 0, rows: 0, bytes: 0 };
   #timer: NodeJS.Timeout;
-  #saying: Promise<void> | undefined;
-  #heardAt = performance.now();
+  #renewing: Promise<void> | undefined;
+  #renewedAt = performance.now();
 
   constructor(runtime: Runtime, job: Job, worker: string, stopping: AbortSignal) {
     this.#runtime = runtime;
     this.job = job;
     this.worker = worker;
-    this.#signal = AbortSignal.any([stopping, this.#ending.signal]);
-    this.#timer = setInterval(() => this.#sayAgain(), sayEveryMs);
+    this.#signal = AbortSignal.any([stopping, this.#leaseLost.signal]);
+    this.#timer = setInterval(() => this.#renewInBackground(), renewEveryMs);
   }
 
   /** Aborts when the work must end. */
@@ -32,50 +33,58 @@ export class LeasedJob {
     return this.#signal;
   }
 
-  /** Whether the process itself is stopping, or the job is another worker's. */
+  /** Whether the process is stopping, or the lease was lost. */
   get isLost(): boolean {
     return this.#signal.aborted;
   }
 
-  at(standing: Partial<Standing>): void {
-    Object.assign(this.#at, standing);
+  /** Updates the progress, which the next renewal stores. */
+  setProgress(standing: Partial<JobProgress>): void {
+    Object.assign(this.#progress, standing);
   }
 
-  /** For work that tells how far it is: `share` 0 is `from` percent of the job, 1 is `to`. */
-  told(from: number, to: number): Tell {
-    return ({ share, ...more }) => this.at({ ...more, percent: from + (to - from) * share });
+  /**
+   * A progress callback for a part of the work: `share` 0 corresponds to `from` percent of the job, 1 to
+   * `to`.
+   */
+  progressFor(from: number, to: number): Tell {
+    return ({ share, ...more }) => this.setProgress({ ...more, percent: from + (to - from) * share });
   }
 
-  /** Says it now: before a step that must not be taken by two. @throws the signal's reason when it is lost */
-  async say(standing: Partial<Standing> = {}): Promise<void> {
-    this.at(standing);
-    await this.#saying;
-    await this.#say();
+  /**
+   * Renews the lease now, before a step that only one worker may execute.
+   * @throws the signal's reason when the lease is lost
+   */
+  async renewNow(standing: Partial<JobProgress> = {}): Promise<void> {
+    this.setProgress(standing);
+    await this.#renewing;
+    await this.#renew();
     this.#signal.throwIfAborted();
   }
 
+  /** Stops renewing. */
   async release(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#saying;
+    await this.#renewing;
   }
 
-  #sayAgain(): void {
-    this.#saying ??= this.#say()
+  #renewInBackground(): void {
+    this.#renewing ??= this.#renew()
       .catch(() => {
-        // The database is away: the lease runs out, and nobody may believe that it did not.
-        if (performance.now() - this.#heardAt > silentMsMax)
-          this.#ending.abort(new Error("the lease ran out"));
+        // The database is unavailable. The lease may expire, so the worker must assume that it has.
+        if (performance.now() - this.#renewedAt > silentMsMax)
+          this.#leaseLost.abort(new Error("the lease ran out"));
       })
       .finally(() => {
-        this.#saying = undefined;
+        this.#renewing = undefined;
       });
   }
 
-  async #say(): Promise<void> {
-    const at = { ...this.#at, percent: Math.max(0, Math.min(99, Math.floor(this.#at.percent))) };
+  async #renew(): Promise<void> {
+    const at = { ...this.#progress, percent: Math.max(0, Math.min(99, Math.floor(this.#progress.percent))) };
     const askedAt = performance.now();
-    const kept = await keepJob(this.#runtime.database, this.job.id, this.worker, at);
-    if (kept) this.#heardAt = askedAt;
-    else this.#ending.abort(new Error("another worker has the job"));
+    const kept = await renewJob(this.#runtime.database, this.job.id, this.worker, at);
+    if (kept) this.#renewedAt = askedAt;
+    else this.#leaseLost.abort(new Error("another worker has the job"));
   }
 }

@@ -1,4 +1,4 @@
-// What there is: backups, and the jobs that made or restored them.
+// Lists backups, and answers the status of jobs.
 import type { Call } from "../shared/bus/bus.ts";
 import { NotFound } from "../shared/errors.ts";
 import type { ValueOf } from "../shared/params/types.ts";
@@ -10,9 +10,10 @@ import type { RowOf } from "../shared/database/row.ts";
 
 type Job = ValueOf<typeof jobShape>;
 
-/** Far more than the retention leaves; with safety backups and ones made by hand beside the kept ones. */
+/** Far more than the retention, safety backups and manual backups together. */
 const listedMax = 1_000;
 
+/** The backups within the caller's scope, newest first. */
 export async function listBackups(call: Call<unknown>): Promise<{ items: Backup[]; total: number }> {
   const rows = await call.db.read<BackupRow & { total: number }>(administeredScope(call.caller), {
     name: "backups.list",
@@ -45,6 +46,7 @@ type Row = RowOf<
 const isUuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const moment = (text: string | null) => (text === null ? null : toIso(text));
 
+/** @throws NotFound */
 export async function jobStatus(call: Call<{ job_id: string }>): Promise<Job> {
   const { job_id: id } = call.params;
   if (!isUuid.test(id)) throw new NotFound("Job");

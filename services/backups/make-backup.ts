@@ -1,5 +1,5 @@
-// Making a backup: snapshot → archive in the store → read back and compared → manifest. Nothing is listed before the end, and
-// what a failed try left in the store is removed by it, or by the sweep.
+// Creates a backup: snapshot → archive in the store → read back and compared → manifest. It is listed only at
+// the end. The objects of a failed attempt are removed by the attempt or by the sweep.
 import { Readable } from "node:stream";
 import type { Store } from "../../mixins/store/store.ts";
 import type { ArchiveSource } from "./open-archive.ts";
@@ -18,7 +18,8 @@ import type { Reason } from "./job-store.ts";
 import type { Moving } from "./moving/moving.ts";
 import type { BackupType } from "./table-decisions.ts";
 
-export interface Wanted {
+/** The backup to create. */
+export interface BackupRequest {
   backupId: string;
   type: BackupType;
   tenantId: number | null;
@@ -26,39 +27,43 @@ export interface Wanted {
   createdBy: number | null;
 }
 
+/** What a backup job uses. */
 export interface BackupParts extends ArchiveSource {
-  /** Of the login that the jobs' own transactions use. */
+  /** The login of the jobs' own connections. */
   databaseUrl: string;
   moving: Moving;
 }
 
-/** Of the whole, writing is about half, as reading back takes about as long. */
+/** Writing is about half of the work, because reading back takes about as long. */
 const writingShare = 50;
 
-/** @param share of the job's 100 percent that this is, and where it begins */
+/**
+ * @param share the part of the job's progress that this backup takes
+ * @throws JobFailed, StoreError
+ */
 export async function makeBackup(
   { store, keyring, moving }: Pick<BackupParts, "store" | "keyring" | "moving">,
-  held: LeasedJob,
-  wanted: Wanted,
+  leased: LeasedJob,
+  request: BackupRequest,
   share: { from: number; to: number } = { from: 0, to: 100 },
 ): Promise<Manifest> {
-  const { backupId, tenantId, type } = wanted;
-  const { signal } = held;
+  const { backupId, tenantId, type } = request;
+  const { signal } = leased;
   const percentOf = (percent: number) => share.from + ((share.to - share.from) * percent) / 100;
   const made = await keyring.make(backupId, tenantId);
   const key = Buffer.from(made.key, "base64");
   const keys = archiveKeys(key);
   key.fill(0);
-  // A try before this one may have come as far: its manifest must not speak of what is written now.
+  // An earlier attempt may have written a manifest, which would not fit the new data.
   await store.remove(manifestKeyOf(backupId));
-  const telling = {
-    writing: held.told(share.from, percentOf(writingShare)),
-    reading: held.told(percentOf(writingShare), share.to),
+  const progress = {
+    writing: leased.progressFor(share.from, percentOf(writingShare)),
+    reading: leased.progressFor(percentOf(writingShare), share.to),
   };
   const taken = { backupId, type, tenantId, installation: made.installation, key: keys.data };
   const written = await moving.write(
     taken,
-    ({ step = "", ...more }) => telling.writing({ ...more, step: `writing ${step}` }),
+    ({ step = "", ...more }) => progress.writing({ ...more, step: `writing ${step}` }),
     signal,
   );
   await keyring.close(backupId);
@@ -66,21 +71,21 @@ export async function makeBackup(
     contents: written.contents,
     file: written.file,
     stored_bytes: written.storedBytes,
-    made: { created_by: wanted.createdBy, reason: wanted.reason, verified_at: new Date().toISOString() },
+    made: { created_by: request.createdBy, reason: request.reason, verified_at: new Date().toISOString() },
     keys: { master_version: made.master_version, wrapped: made.wrapped, masters: made.masters },
   };
-  await held.say({
-    ...(type === held.job.type && held.job.kind === "backup" ? { status: "verifying" } : {}),
+  await leased.renewNow({
+    ...(type === leased.job.type && leased.job.kind === "backup" ? { status: "verifying" } : {}),
     step: "reading back",
   });
   const found = await store.stat(dataKeyOf(backupId));
   if (found?.bytes !== manifest.stored_bytes) throw new JobFailed("not_as_written");
   await moving.check(
     { manifest, data: keys.data },
-    ({ share: part }) => telling.reading({ share: part }),
+    ({ share: part }) => progress.reading({ share: part }),
     signal,
   );
-  await listOnce(store, held, backupId, writeManifest(manifest, keys.manifest));
+  await listOnce(store, leased, backupId, writeManifest(manifest, keys.manifest));
   await writeKeyring(store, made.masters, signal);
   return manifest;
 }
@@ -88,21 +93,24 @@ export async function makeBackup(
 const writesMax = 3;
 
 /**
- * A worker that slept past its lease may wake before this very step, when another one has made the backup again: its manifest
- * would speak of bytes that are there no more. So a manifest never takes the place of another one, and whoever finds one asks
- * first whose the job is.
+ * A worker that was suspended beyond its lease may continue here after another one has made the backup again;
+ * its manifest would not fit the stored data. So a manifest never replaces another one: a worker that finds
+ * one first verifies its lease.
  */
-async function listOnce(store: Store, held: LeasedJob, backupId: string, manifest: Buffer): Promise<void> {
+async function listOnce(store: Store, leased: LeasedJob, backupId: string, manifest: Buffer): Promise<void> {
   for (let nth = 0; nth < writesMax; nth++) {
-    await held.say({ step: "writing the manifest" });
-    if (await store.putOnce(manifestKeyOf(backupId), manifest, held.signal)) return;
-    await held.say();
+    await leased.renewNow({ step: "writing the manifest" });
+    if (await store.putOnce(manifestKeyOf(backupId), manifest, leased.signal)) return;
+    await leased.renewNow();
     await store.remove(manifestKeyOf(backupId));
   }
   throw new JobFailed("store_unavailable");
 }
 
-/** Only ever as they are wrapped now: after a change of BOOT_SECRET the old one opens nothing that is written since. */
+/**
+ * Always as they are wrapped now: after a change of BOOT_SECRET the old one opens nothing that is written
+ * later.
+ */
 export async function writeKeyring(
   store: Store,
   masters: readonly MasterOnRecord[],

@@ -1,5 +1,5 @@
-// What the clock begins: backups of everything and of each tenant by night, the weekly proof of the newest one, and a look
-// whether the nights were missed.
+// Scheduled jobs: nightly backups of everything and of each tenant, the weekly test restore of the newest
+// one, and a check for missing backups.
 import { randomUUID } from "node:crypto";
 import type { PlainChange } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
@@ -7,18 +7,19 @@ import { violatedConstraint } from "../shared/failures.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { newBackupId } from "./begin-backup.ts";
 import { insertJob, type NewJob, system } from "./job-store.ts";
-import { tellOperators } from "./notify-operators.ts";
-import { whoseLog } from "./whose-log.ts";
+import { notifyOperators } from "./notify-operators.ts";
+import { auditTenantOf } from "./audit-tenant.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
 type WithRuntime = { runtime: Runtime };
 
 const tenantsMax = 100_000;
-/** The job of an occurrence that is tried again begins nothing twice. */
+/** A retried occurrence of the schedule starts nothing twice. */
 const sameNight = "created_at > now() - interval '10 minutes'";
 const byClock = { createdBy: null, operator: null } as const;
 
-export async function backUpByNight(this: WithRuntime): Promise<void> {
+/** The job `backups.nightly`. */
+export async function startNightlyBackups(this: WithRuntime): Promise<void> {
   const { database } = this.runtime;
   const tenants = await database.read<RowOf<"tenants", "id">>(platform, {
     name: "backups.nightly_tenants",
@@ -43,7 +44,7 @@ export async function backUpByNight(this: WithRuntime): Promise<void> {
       backupId: newBackupId(),
       reason: "nightly",
     };
-    // Somebody's own backup or restore is under way there: of tonight that has to do.
+    // If a requested backup or restore is running for the tenant, tonight's backup is skipped.
     await beginUnlessBusy(this.runtime, job);
   }
 }
@@ -58,7 +59,7 @@ async function beginUnlessBusy({ database }: Runtime, job: NewJob): Promise<void
 
 type Newest = RowOf<"backups", "id" | "type" | "tenant_id">;
 
-/** A full one if there is any: it holds all tables. */
+/** The job `backups.prove`. Prefers a full backup, because it contains all tables. */
 export async function proveNewest(this: WithRuntime): Promise<void> {
   const { database } = this.runtime;
   const newest = await database.readOne<Newest>(platform, {
@@ -79,12 +80,12 @@ export async function proveNewest(this: WithRuntime): Promise<void> {
   });
 }
 
-/** At most once a day: an entry in the log says that it was told. */
-export async function tellIfMissing(this: WithRuntime): Promise<void> {
+/** The job `backups.watch`. Notifies the operators at most once a day; an audit entry records it. */
+export async function notifyIfMissing(this: WithRuntime): Promise<void> {
   const { database, config } = this.runtime;
   if (config.backupCron === undefined) return;
   await database.change(platform, system, async (change) => {
-    const tenantId = await whoseLog(change, null);
+    const tenantId = await auditTenantOf(change, null);
     if (tenantId === undefined || !(await isMissing(change, config.backupAgeMaxHours))) return;
     const [told] = await change.execute(
       `select from audit_entries where tenant_id = $1 and action = 'backup.missing'
@@ -92,12 +93,12 @@ export async function tellIfMissing(this: WithRuntime): Promise<void> {
       [tenantId],
     );
     if (told !== undefined) return;
-    await tellOperators(change, "backup_missing", "backup_missing");
+    await notifyOperators(change, "backup_missing", "backup_missing");
     change.audit({ tenantId, action: "backup.missing", outcome: "error" });
   });
 }
 
-/** An installation that is younger than that has missed nothing yet. */
+/** An installation younger than that has missed nothing yet. */
 async function isMissing(change: PlainChange, hours: number): Promise<boolean> {
   const row = await change.one<{ missing: boolean }>(
     `select coalesce((select max(created_at) from backups where type = 'full' and state = 'complete'),

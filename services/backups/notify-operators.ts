@@ -1,4 +1,4 @@
-// Mails to the platform's superadmins about what they should look at: the backups of the night, and their proof.
+// Mails to the superadmins about failed or missing nightly backups and failed test restores.
 import type { PlainChange } from "../shared/database/change.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
@@ -6,7 +6,8 @@ const mailsMax = 20;
 
 export type Trouble = "backup_failed" | "backup_missing" | "test_failed";
 
-export async function tellOperators(change: PlainChange, trouble: Trouble, code: string): Promise<void> {
+/** Enqueues the mails in the caller's transaction. @param code why, as in the job */
+export async function notifyOperators(change: PlainChange, trouble: Trouble, code: string): Promise<void> {
   const operators = await change.execute<RowOf<"users", "id">>(
     `select id from users where role = 'superadmin' and is_active and deleted_at is null order by id limit ${mailsMax}`,
   );

@@ -1,4 +1,5 @@
-// The list of backups against the store: backups without their objects, and objects without their backup.
+// Compares the list of backups with the store: backups without their objects, and objects without their
+// backup.
 import { databaseMs } from "../shared/database/clock.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { FoundFault, Remedy, DetectorCall } from "../../mixins/healing/port.ts";
@@ -6,7 +7,7 @@ import { textIn } from "../../mixins/healing/targets.ts";
 import type { Store } from "../../mixins/store/store.ts";
 import { storeOf } from "../../mixins/store/store-of.ts";
 import { dataKeyOf, manifestKeyOf } from "./archive/manifest.ts";
-import { ArchiveKeyring } from "./ask-archive-keys.ts";
+import { ArchiveKeyring } from "./archive-keyring.ts";
 import { listBackup } from "./backup-row.ts";
 import { underWay } from "./job.rules.ts";
 import { system } from "./job-store.ts";
@@ -16,13 +17,16 @@ import type { RowOf } from "../shared/database/row.ts";
 
 const statMax = 200;
 const listedMax = 20_000;
-/** A backup that is being made, or removed, has objects and no row for a while. */
+/** During creation and removal a backup has objects but no row, so younger objects are ignored. */
 const settledMs = 2 * 3_600_000;
 const openMsMax = 8_000;
 const isId = /^bk_[0-9a-f]{32}$/;
 
 type Listed = RowOf<"backups", "id" | "tenant_id">;
 
+/**
+ * The remedy `backup_object_missing`: its target is `backup:<id>`; healing removes the backup from the list.
+ */
 export const backupObjectMissing: Remedy = {
   async find(site, { target, cursor }) {
     const one = target === undefined ? null : (textIn("backup", target) ?? "");
@@ -62,7 +66,7 @@ export const backupObjectMissing: Remedy = {
   },
 };
 
-/** A store that is away throws: then nothing is missing. */
+/** Throws when the store is unavailable, so that nothing counts as missing. */
 async function missingOf(store: Store, id: string): Promise<string[]> {
   const keys = { manifest: manifestKeyOf(id), archive: dataKeyOf(id) };
   const missing: string[] = [];
@@ -89,6 +93,10 @@ async function objectsIn(store: Store, id: string | null): Promise<Map<string, O
   return found;
 }
 
+/**
+ * The remedy `object_without_backup`: its target is `object:<id>`; healing lists the backup again, or deletes
+ * incomplete data.
+ */
 export const objectWithoutBackup: Remedy = {
   async find(site, { target }) {
     const one = target === undefined ? null : (textIn("object", target) ?? "");
@@ -120,8 +128,8 @@ export const objectWithoutBackup: Remedy = {
     const store = storeOf(site.runtime);
     const parts = isId.test(id) ? ((await objectsIn(store, id)).get(id)?.parts ?? []) : [];
     if (parts.length === 0 || (await knownAmong(site, [id])).has(id)) return { done: "nothing" };
-    // What has a manifest was whole once: it is never deleted here.
-    if (parts.includes("manifest")) return relist(site, store, id);
+    // A backup with a manifest was complete once, so it is never deleted here.
+    if (parts.includes("manifest")) return listAgain(site, store, id);
     await store.remove(dataKeyOf(id));
     return { done: "deleted" };
   },
@@ -138,8 +146,8 @@ async function knownAmong({ db }: DetectorCall, ids: readonly string[]): Promise
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Only what this installation made, whose manifest its archive's key proves. */
-async function relist(site: DetectorCall, store: Store, id: string) {
+/** Lists only a backup of this installation whose manifest is verified by its archive's key. */
+async function listAgain(site: DetectorCall, store: Store, id: string) {
   const signal = AbortSignal.timeout(openMsMax);
   const keyring = new ArchiveKeyring(site.broker);
   const row = await site.db.readOne<RowOf<"backup_jobs", "tenant_id">>(platform, {

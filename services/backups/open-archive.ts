@@ -1,23 +1,30 @@
-// The archive that a job or a plan is about: its manifest, proved, and its key. What is another installation's, or another
-// tenant's, or of another version, is refused here, before anything of it is read.
+// Opens the archive of a job or plan: its verified manifest and key. An archive of another installation,
+// tenant or unsupported version is refused before its data is read.
 import { platform } from "../shared/database/scope.ts";
 import type { Database } from "../shared/database/database.ts";
 import { unknownMigrations } from "../shared/database/schema-age.ts";
 import type { Store } from "../../mixins/store/store.ts";
-import type { ArchiveKeyring } from "./ask-archive-keys.ts";
+import type { ArchiveKeyring } from "./archive-keyring.ts";
 import { openManifest, type OpenArchive } from "./archive/open-manifest.ts";
 import { stepsSince } from "./archive-schema.ts";
 import { JobFailed } from "./job-failed.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
+/** The sources of an archive. */
 export interface ArchiveSource {
   store: Store;
   keyring: ArchiveKeyring;
-  /** Asked where the archive's schema is unknown: a newer one beside which this program works is the database's too. */
+  /**
+   * Used when the archive's schema is unknown: the database may have been migrated by a newer compatible
+   * version.
+   */
   database: Pick<Database, "read">;
 }
 
-/** @returns with the archive what brings its rows up to date once they are laid out */
+/**
+ * @returns the archive, and the SQL steps that convert its staged rows to the current schema
+ * @throws JobFailed, ArchiveDamaged, StoreError
+ */
 export async function openArchive(
   { store, keyring, database }: ArchiveSource,
   wanted: { backupId: string; tenantId: number | null },

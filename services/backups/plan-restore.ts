@@ -1,5 +1,5 @@
-// What a restore would change, found by laying the archive out beside the tables in a transaction that is taken back. Of a
-// large tenant that takes longer than a request may: then it goes on, and whoever asks again is told its result.
+// Plans of restores, made by staging the archive in a transaction that is rolled back. For a large tenant
+// this exceeds the time of a request; then it continues, and a later request gets the result.
 import { randomUUID } from "node:crypto";
 import { ServiceError, Unavailable } from "../shared/errors.ts";
 import { asAnswer } from "./failure-from.ts";
@@ -9,11 +9,11 @@ import type { PlannedTable } from "./read-plan.ts";
 
 const answerMsMax = 8_000;
 const planMsMax = 30 * 60_000;
-const keptMs = 10 * 60_000;
-/** Under way at a time. */
+const finishedKeptMs = 10 * 60_000;
+/** Plans being made at a time. */
 const plansMax = 4;
-/** Made, and not told yet. */
-const keptMax = 1_000;
+/** Finished plans that were not fetched yet. */
+const finishedMax = 1_000;
 
 interface Plan {
   backupId: string;
@@ -21,7 +21,7 @@ interface Plan {
   isMade: boolean;
 }
 
-/** One of each tenant, so that none keeps the others from theirs: under way, or made and not told yet. */
+/** One plan per tenant, being made or not fetched yet, so that no tenant blocks the others. */
 export class Plans {
   readonly #parts: () => BackupParts;
   /** A Map, as beyond the bound a new plan is refused: none that is being made may be evicted. */
@@ -33,15 +33,18 @@ export class Plans {
     this.#stopping = stopping;
   }
 
-  /** @throws Unavailable `plan_unfinished`: ask again */
+  /**
+   * @throws Unavailable `plan_unfinished` when the client should ask again, `busy` when there are too many
+   * plans
+   */
   async of(backupId: string, tenantId: number): Promise<PlannedTable[]> {
     const known = this.#plans.get(tenantId);
     const plan = known?.backupId === backupId ? known : this.#begin(backupId, tenantId, known);
     const late = AbortSignal.timeout(answerMsMax);
     const unfinished = new Promise<never>((_resolve, reject) => {
       const sentence = "The plan is being made; ask again in some seconds";
-      const tell = () => reject(new Unavailable("plan_unfinished", sentence, 5));
-      late.addEventListener("abort", tell, { once: true });
+      const refuse = () => reject(new Unavailable("plan_unfinished", sentence, 5));
+      late.addEventListener("abort", refuse, { once: true });
     });
     try {
       const tables = await Promise.race([plan.tables, unfinished]);
@@ -55,7 +58,7 @@ export class Plans {
   #begin(backupId: string, tenantId: number, known: Plan | undefined): Plan {
     const plans = [...this.#plans.values()];
     const underWay = plans.filter(({ isMade }) => !isMade).length;
-    if (known?.isMade === false || underWay >= plansMax || plans.length >= keptMax)
+    if (known?.isMade === false || underWay >= plansMax || plans.length >= finishedMax)
       throw new Unavailable("busy", "Too many plans are being made at the moment", 10);
     const signal = AbortSignal.any([this.#stopping, AbortSignal.timeout(planMsMax)]);
     const tables = makePlan(this.#parts(), backupId, tenantId, signal);
@@ -64,7 +67,7 @@ export class Plans {
     tables.then(
       () => {
         plan.isMade = true;
-        setTimeout(() => this.#forget(tenantId, plan), keptMs).unref();
+        setTimeout(() => this.#forget(tenantId, plan), finishedKeptMs).unref();
       },
       () => this.#forget(tenantId, plan),
     );

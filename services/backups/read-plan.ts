@@ -1,7 +1,8 @@
-// What a restore would change, asked of PostgreSQL when the archive has been laid out.
+// Computes what a restore would change, by SQL over the staged archive.
 import type { Bulk } from "../shared/database/bulk.ts";
 import { planText } from "./restore-plan.ts";
 
+/** Numbers of rows that a restore would add, change and remove. */
 export interface PlannedTable {
   table: string;
   add: number;
@@ -9,10 +10,14 @@ export interface PlannedTable {
   remove: number;
 }
 
-/** Statements over what was just laid out: nothing is known of it yet, and by default the planner would go row by row. */
+/**
+ * Planner settings for statements over staged rows. There are no statistics yet, so the planner would choose
+ * nested loops.
+ */
 export const planning =
   "select set_config('enable_nestloop', 'off', true), set_config('work_mem', '64MB', true)";
 
+/** The plan of a tenant whose archive is staged for the job. */
 export async function readPlan(bulk: Bulk, job: string, tenantId: number): Promise<PlannedTable[]> {
   await bulk.query(planning);
   return bulk.query<PlannedTable & object>(planText, [job, tenantId]);

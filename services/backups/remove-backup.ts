@@ -1,5 +1,6 @@
-// The end of a backup. It is off the list with the answer; its objects follow by a job, the manifest first, so that at no time
-// a manifest speaks of an archive that is not there; its key last, and with it what only this backup needed.
+// Deletes a backup. It leaves the list with the answer; a job deletes its objects, the manifest first, so
+// that no manifest exists without its archive. The key is deleted last, and with it the data keys that only
+// this backup needed.
 import type { ServiceBroker } from "moleculer";
 import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
@@ -9,15 +10,16 @@ import { administeredScope } from "../shared/administered-scope.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { storeOf } from "../../mixins/store/store-of.ts";
 import { dataKeyOf, manifestKeyOf } from "./archive/manifest.ts";
-import { ArchiveKeyring } from "./ask-archive-keys.ts";
+import { ArchiveKeyring } from "./archive-keyring.ts";
 import { underWay } from "./job.rules.ts";
 import { system } from "./job-store.ts";
-import { whoseLog } from "./whose-log.ts";
+import { auditTenantOf } from "./audit-tenant.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
 const inUse = () =>
   new Conflict("backup_in_use", "A job is working with this backup; wait until it has ended");
 
+/** @throws NotFound, Conflict `backup_in_use` */
 export async function removeBackup(call: Call<{ backup_id: string }>): Promise<{ deleted: boolean }> {
   const { backup_id: id } = call.params;
   const reach = administeredScope(call.caller);
@@ -36,19 +38,20 @@ export async function removeBackup(call: Call<{ backup_id: string }>): Promise<{
     if (job !== undefined) throw inUse();
     if (backup === undefined) throw new NotFound("Backup");
     await beginRemoval(change, id);
-    const logged = (await whoseLog(change, backup.tenant_id)) ?? (await whoseLog(change, null));
+    const logged = (await auditTenantOf(change, backup.tenant_id)) ?? (await auditTenantOf(change, null));
     if (logged !== undefined)
       change.audit({ tenantId: logged, action: "backup.delete", target: { type: "backup", id } });
   });
   return { deleted: true };
 }
 
+/** Marks the backup and enqueues the deletion of its objects, in the caller's transaction. */
 export async function beginRemoval(change: Change, id: string): Promise<void> {
   await change.execute("update backups set state = 'removing' where id = $1", [id]);
   await change.enqueue("backups.remove", { backup_id: id }, { key: `backups.remove:${id}` });
 }
 
-/** The job; may run again after any of its steps. */
+/** The job `backups.remove`. Each step can be repeated. */
 export async function removeObjects(
   this: { broker: ServiceBroker; runtime: Runtime },
   payload: unknown,

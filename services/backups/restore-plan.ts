@@ -1,4 +1,4 @@
-// What a restore would change, as one statement: for each table the rows that are added, changed and removed.
+// The plan of a restore as one statement: the number of rows to add, change and remove, per table.
 import {
   addedSince,
   back,
@@ -22,7 +22,7 @@ import {
 const count = (from: string) => `(select count(*)::integer from ${from})`;
 const none = "0";
 
-/** What each table would see: rows added, changed and removed. Changes nothing. */
+/** Changes nothing. $1 and $2 as in restore-conditions.ts. */
 export const planText = [
   [
     "tenants",

@@ -1,6 +1,7 @@
-// What a restore changes, table by table, in the order in which the tables depend on each other. $1 is the job under which the
-// archive's rows are staged, $2 the tenant. `c` is what is there now, `s` what the archive has.
-// Users and patients are never taken away: who was added since is deleted as by its own service, and can be brought back.
+// The changes of a restore, table by table, in the order of their dependencies. $1 is the job under which the
+// archive's rows are staged, $2 the tenant. `c` is the current row, `s` the archived one.
+// Users and patients are never removed: those added since are marked as deleted, as by their own service, and
+// can be restored.
 import {
   addedSince,
   departmentDiffers,
@@ -18,9 +19,10 @@ import {
   userDiffers,
 } from "./restore-conditions.ts";
 
+/** One statement of a restore. */
 export interface RestoreStatement {
   table: string;
-  /** What it counts as in a plan. */
+  /** How the plan counts it. */
   as?: "add" | "change" | "remove";
   text: string;
 }
@@ -38,7 +40,7 @@ const patientColumns = [
 const setFromArchive = (columns: readonly string[]) =>
   columns.map((column) => `${column} = s.${column}`).join(", ");
 
-/** The same as acts. $3 is a hash that no password has. */
+/** $3 is a hash that matches no password. */
 export const restoreStatements: readonly RestoreStatement[] = [
   {
     table: "tenants",
@@ -67,7 +69,8 @@ export const restoreStatements: readonly RestoreStatement[] = [
   {
     table: "users",
     as: "add",
-    // Whoever was deleted may have been meant to go: coming back is not being let in, which an administrator does by unblocking.
+    // A deleted user may have been deleted on purpose, so a restored one is blocked until an administrator
+    // unblocks them.
     text: `update users c set deleted_at = null, is_active = false, updated_at = now(), ${setFromArchive(["email", "full_name", "department_id", "created_at"])}
       from ${staged("users")} where c.tenant_id = $2 and s.id = c.id and c.deleted_at is not null and s.deleted_at is null
         and ${emailIsFree}`,
@@ -120,7 +123,7 @@ export const restoreStatements: readonly RestoreStatement[] = [
       where tenant_id = $2 and id in (select c.id from ${addedSince("patients")})`,
   },
   {
-    // Two patients may have changed numbers with each other: so the numbers that change are let go first.
+    // Two patients may have exchanged their record numbers, so the numbers that change are freed first.
     table: "patients",
     text: `update patients c set record_number = '~restored~' || c.id from ${staged("patients")}
       where c.tenant_id = $2 and s.id = c.id and c.deleted_at is null and s.deleted_at is null
@@ -147,8 +150,8 @@ export const restoreStatements: readonly RestoreStatement[] = [
       from ${staged("patients")} where s.deleted_at is null and not ${isThere("patients")}`,
   },
   {
-    // What is read of a patient changes with its records too; their own trigger stays away while a job restores. A row that
-    // this transaction has written already has a new stamp.
+    // A patient's stamp must change with its records; the trigger for that is disabled during a restore. Rows
+    // that this transaction has written already have a new stamp.
     table: "patients",
     text: `update patients p set stamp = gen_random_uuid() where p.tenant_id = $2
       and p.xmin <> pg_current_xact_id()::xid and p.id in (
@@ -175,7 +178,7 @@ export const restoreStatements: readonly RestoreStatement[] = [
         and exists (select from patients p where p.tenant_id = $2 and p.id = s.patient_id)`,
   },
   {
-    // Who is still in one (an administrator who came since) is in none then.
+    // Users who still belong to the department (administrators added since) then have no department.
     table: "departments",
     as: "remove",
     text: `delete from departments c where c.tenant_id = $2 and not ${inArchive("departments")}`,
@@ -184,8 +187,7 @@ export const restoreStatements: readonly RestoreStatement[] = [
 
 export const numberedTables = ["users", "departments", "patients", "patient_records"] as const;
 /**
- * New rows must not be given the ids of rows that came back: after a disaster the sequences may be behind the archive.
- * $1 and the following are the highest ids in the archive, in the order of the tables.
+ * New rows must not get the ids of restored rows: after a disaster the sequences may be behind the archive.
  */
 export const sequenceText = numberedTables
   .map(

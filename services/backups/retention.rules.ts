@@ -1,6 +1,7 @@
-// Which backups the schedule made are kept: the newest of each of the last days, weeks and months that have one. What a
-// person made stays until a person deletes it; what a restore kept of the present stays for a while.
+// Which scheduled backups are kept: the newest of each of the last days, weeks and months that have one.
+// Requested backups are kept until a person deletes them; safety backups for a limited time.
 
+/** A scheduled backup. */
 export interface Kept {
   id: string;
   takenAt: Date;
@@ -9,6 +10,7 @@ export interface Kept {
 const days = 7;
 const weeks = 4;
 const months = 12;
+/** Days for which a safety backup is kept. */
 export const safetyDays = 30;
 
 const dayMs = 86_400_000;
@@ -18,7 +20,7 @@ const monthOf = (at: Date) => at.toISOString().slice(0, 7);
 /** Weeks begin on Mondays; 1970 began on a Thursday. */
 const weekOf = (at: Date) => String(Math.floor((at.getTime() / dayMs + 3) / 7));
 
-/** @returns those of one tenant, or of everything, that nothing keeps; the newest is never among them */
+/** @returns the backups of one scope that are not kept; never the newest */
 export function toRemove(backups: readonly Kept[]): string[] {
   const newestFirst = [...backups].sort((a, b) => b.takenAt.getTime() - a.takenAt.getTime());
   const kept = new Set<string>();

@@ -1,15 +1,15 @@
-// Laying out an archive's rows in the schema staging, under a job: in the transaction of the connection that is given, which
-// decides whether they stay.
+// Stages an archive's rows in the schema staging under a job, in the transaction of the given connection,
+// which decides whether they stay.
 import type { KeyObject } from "node:crypto";
 import { type Bulk, quoted } from "../shared/database/bulk.ts";
 import type { Store } from "../../mixins/store/store.ts";
 import type { ArchivedTable, Manifest } from "./archive/manifest.ts";
 import { readArchive, type TakenBytes } from "./archive/read-archive.ts";
 import { CopySink } from "./copy-sink.ts";
-import { assertFits } from "./archive-fits.ts";
+import { assertColumnsFit } from "./archive-fits.ts";
 import { tablesOf } from "./table-decisions.ts";
 
-/** @throws JobFailed when the archive's columns are not ones that can be laid out */
+/** @throws JobFailed `schema_unknown` when the archive's columns cannot be staged */
 export async function stage(
   bulk: Bulk,
   store: Store,
@@ -17,7 +17,7 @@ export async function stage(
   progress: TakenBytes,
   signal: AbortSignal,
 ): Promise<void> {
-  await assertFits(bulk, manifest.contents);
+  await assertColumnsFit(bulk, manifest.contents);
   await readArchive(
     store,
     manifest,
@@ -37,7 +37,7 @@ class StagingSink extends CopySink {
   }
 
   protected override target({ name, columns }: ArchivedTable): string {
-    // The manifest is proved; its names still become SQL only by being names of ours.
+    // The manifest is verified; nevertheless only known names are used in SQL.
     if (!this.#known.includes(name)) throw new Error(`no table of an archive: ${name}`);
     return `staging.${quoted(name)} (${columns.map((column) => quoted(column.name)).join(", ")})`;
   }

@@ -1,5 +1,5 @@
-// What is taken away by and by: backups beyond the retention and those of purged tenants, objects that belong to nothing, what
-// killed jobs laid out, tickets and old jobs. And jobs that nobody works on any more are given to the queue again.
+// Deletes backups beyond the retention and those of purged tenants, objects without backup, staged rows of
+// killed jobs, expired tickets and old jobs. Enqueues jobs again that no worker executes.
 import type { ServiceBroker } from "moleculer";
 import { Bulk } from "../shared/database/bulk.ts";
 import { databaseMs } from "../shared/database/clock.ts";
@@ -8,7 +8,7 @@ import type { Runtime } from "../../host/process/runtime.ts";
 import type { Store } from "../../mixins/store/store.ts";
 import { storeOf } from "../../mixins/store/store-of.ts";
 import { dataKeyOf } from "./archive/manifest.ts";
-import { ArchiveKeyring } from "./ask-archive-keys.ts";
+import { ArchiveKeyring } from "./archive-keyring.ts";
 import { sweepStaged } from "./clear-staged.ts";
 import { underWay } from "./job.rules.ts";
 import { system } from "./job-store.ts";
@@ -19,14 +19,15 @@ import type { RowOf } from "../shared/database/row.ts";
 
 type WithRuntime = { runtime: Runtime; broker: ServiceBroker };
 
-/** With a sweep every ten minutes whatever nobody goes on with is gone within an hour. */
+/** With a sweep every ten minutes, abandoned data is deleted within an hour. */
 const leftoverMs = 45 * 60_000;
 const jobDays = 180;
 const bulkMsMax = 10 * 60_000;
 
+/** The job `backups.sweep`, every ten minutes. */
 export async function sweepBackups(this: WithRuntime): Promise<void> {
   const { runtime } = this;
-  await wakeJobs(runtime);
+  await enqueueAbandonedJobs(runtime);
   await retain(runtime);
   await write(runtime, "delete from backup_tickets where expires_at < now() returning token_hash");
   await write(
@@ -50,15 +51,15 @@ function write({ database }: Runtime, text: string): Promise<unknown[]> {
   return database.write(platform, system, { text, values: [] });
 }
 
-/** The queue forgets a job that failed too often; the row does not. */
-async function wakeJobs({ database }: Runtime): Promise<void> {
-  const sleeping = await database.read<RowOf<"backup_jobs", "id">>(platform, {
+/** The queue drops a job that failed too often; the row stays. */
+async function enqueueAbandonedJobs({ database }: Runtime): Promise<void> {
+  const abandoned = await database.read<RowOf<"backup_jobs", "id">>(platform, {
     name: "backups.sleeping_jobs",
     text: `select id from backup_jobs where status = any($1) and coalesce(leased_until, created_at) < now() - interval '5 minutes'
       order by created_at limit 1000`,
     values: [underWay],
   });
-  for (const { id } of sleeping)
+  for (const { id } of abandoned)
     await database.change(platform, system, (change) =>
       change.enqueue("backups.run", { job_id: id }, { key: `backups.run:${id}` }),
     );
@@ -122,8 +123,8 @@ async function sweepLaidOut({ database, databaseUrl }: Runtime): Promise<void> {
 }
 
 /**
- * An archive without a manifest is no backup: the try that wrote it failed or died. One with a manifest is never touched,
- * even if no row names it: the database may be the one that forgot.
+ * Removes archives without a manifest, which are left by failed attempts. An archive with a manifest is never
+ * removed here, even if no row names it, because the database may have lost the row.
  */
 async function removeOrphans(
   { database, log }: Runtime,
@@ -153,7 +154,7 @@ async function removeOrphans(
   }
 }
 
-/** Soon after BOOT_SECRET was changed, the new one must open the backups of before. */
+/** Soon after a change of BOOT_SECRET, the new one must open the earlier backups. */
 async function refreshKeyring({ database }: Runtime, store: Store): Promise<void> {
   const masters = await database.read<RowOf<"master_keys", "version", { wrapped: string }>>(platform, {
     name: "backups.wrapped_masters",

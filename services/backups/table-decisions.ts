@@ -1,13 +1,14 @@
-// What becomes of each table in a backup and in a restore: the one list. A test compares it with the database, so that a
-// new table without a decision fails, and the table in README.md with it.
-// `full`: whether a full backup holds the rows. `tenant`: `restored` = made as they were; `merged` = some columns as they
-// were, the others as they are; `kept` = as they are now, and not in a tenant's archive.
+// The decision for each table in a backup and in a restore. A test compares this list with the database, so
+// that a new table without a decision fails, and with the table in README.md.
+// `full`: whether a full backup contains the rows. `tenant`: `restored` = as in the archive; `merged` = some
+// columns as in the archive, the others unchanged; `kept` = unchanged, and not in a tenant's archive.
 
+/** The decision for one table. */
 export interface TableDecision {
   readonly full: "copied" | "left out";
   readonly tenant: "restored" | "merged" | "kept";
   readonly why: string;
-  /** Columns that an archive never holds. */
+  /** Columns that an archive never contains. */
   readonly without?: { readonly full?: readonly string[]; readonly tenant?: readonly string[] };
 }
 
@@ -125,23 +126,24 @@ export type BackupType = "full" | "tenant";
 export type TableName = keyof typeof tableDecisions;
 
 const decisions: readonly (readonly [TableName, TableDecision])[] = Object.entries(tableDecisions).map(
-  // Object.entries loses the names' type.
+  // Object.entries loses the type of the names.
   ([name, decision]) => [name as TableName, decision],
 );
 
-/** The tables of an archive, in the order in which it holds them. */
+/** The tables of an archive, in their order in it. */
 export function tablesOf(type: BackupType): TableName[] {
   return decisions
     .filter(([, decision]) => (type === "full" ? decision.full === "copied" : decision.tenant !== "kept"))
     .map(([name]) => name);
 }
 
+/** The columns of the table that an archive of this type does not contain. */
 export function columnsLeftOut(type: BackupType, table: TableName): readonly string[] {
   const decision: TableDecision = tableDecisions[table];
   return decision.without?.[type] ?? [];
 }
 
-/** For README.md, which a test compares. */
+/** The table in README.md, which a test compares. */
 export function decisionsTable(): string {
   const rows = decisions.map(
     ([name, { full, tenant, why }]) => `| \`${name}\` | ${full} | ${tenant} | ${why} |`,

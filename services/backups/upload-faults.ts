@@ -1,10 +1,10 @@
-// Uploads to the store that nobody goes on with: parts of archives that cost room and are on no list.
+// Detects incomplete uploads in the store: parts of archives that use space and are not listed.
 import { databaseMs } from "../shared/database/clock.ts";
 import type { Database } from "../shared/database/database.ts";
 import type { Remedy } from "../../mixins/healing/port.ts";
 import { storeOf } from "../../mixins/store/store-of.ts";
 
-/** The sweep ends them after three quarters of an hour, every ten minutes. */
+/** The sweep aborts them after 45 minutes and runs every ten minutes. */
 const ageMs = 2 * 3_600_000;
 const target = "uploads";
 

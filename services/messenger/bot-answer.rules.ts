@@ -1,26 +1,27 @@
-// What an answer of the Bot API means.
+// Interprets the answers of the Bot API.
 
 export type Trouble =
-  /** The bot's token is not, or no longer, one. */
+  /** The bot's token is invalid or was revoked. */
   | "refused"
-  /** Somebody else asks for updates, or a webhook is set. */
+  /** Another client polls for updates, or a webhook is set. */
   | "conflict"
   | "rate_limited"
-  /** Nobody is there to be told: the bot was blocked, or the chat is gone. */
+  /** The message cannot be delivered: the bot was blocked, or the chat was deleted. */
   | "chat_gone"
   | "rejected"
-  /** No answer, or none of a Bot API. */
+  /** No answer, or an answer that is not from a Bot API. */
   | "unreachable";
 
+/** A good answer, or the kind of failure with Telegram's description (at most 200 characters). */
 export type BotAnswer =
   | { ok: true; result: unknown }
   | { ok: false; trouble: Trouble; description: string; retryAfterSeconds?: number | undefined };
 
-const gone =
+const chatGonePattern =
   /chat not found|user is deactivated|bot was blocked|bot can't initiate|chat_id is empty|peer_id_invalid/i;
 const retryAfterSecondsMax = 86_400;
 
-/** @param retryAfter the header */
+/** @param retryAfter the header, in seconds */
 export function readAnswer(status: number, body: string, retryAfter: string | undefined): BotAnswer {
   const { ok, result, description, parameters } = fieldsOf(parsed(body));
   if (status === 200 && ok === true) return { ok: true, result };
@@ -36,7 +37,7 @@ function troubleOf(status: number, description: string): Trouble {
   if (status === 401 || status === 404) return "refused";
   if (status === 409) return "conflict";
   if (status === 429) return "rate_limited";
-  if (status === 403 || (status === 400 && gone.test(description))) return "chat_gone";
+  if (status === 403 || (status === 400 && chatGonePattern.test(description))) return "chat_gone";
   return status >= 400 && status < 500 ? "rejected" : "unreachable";
 }
 

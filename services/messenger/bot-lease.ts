@@ -1,5 +1,5 @@
-// Which process speaks with the messenger: the one that holds the bot's lease, by the database's clock. A process that
-// died is followed by another when its lease has run out.
+// The lease that decides which process communicates with the messenger, measured by the database's clock.
+// When the process dies, another one acquires the lease after it has expired.
 import { Caller } from "../shared/caller.ts";
 import type { Database } from "../shared/database/database.ts";
 import { platform } from "../shared/database/scope.ts";
@@ -8,6 +8,7 @@ const caller = Caller.system("messenger");
 
 export const leaseSeconds = 15;
 
+/** The lease of one bot. */
 export class BotLease {
   readonly #database: Database;
   readonly #bot: string;
@@ -20,9 +21,9 @@ export class BotLease {
     this.#holder = holder;
   }
 
-  /** Takes the lease, or prolongs it. @returns whether it is held now */
-  async hold(): Promise<boolean> {
-    const held = await this.#database.writeOne(platform, caller, {
+  /** Acquires or renews the lease. @returns whether this process holds it now */
+  async acquireOrRenew(): Promise<boolean> {
+    const acquired = await this.#database.writeOne(platform, caller, {
       name: "messenger.lease",
       text: `insert into messenger_bots as b (bot, leased_by, leased_until)
         values ($1, $2::uuid, now() + interval '${leaseSeconds} seconds')
@@ -33,11 +34,14 @@ export class BotLease {
         returning bot`,
       values: [this.#bot, this.#holder],
     });
-    return held !== undefined;
+    return acquired !== undefined;
   }
 
-  /** @param username as the messenger names the bot; undefined leaves it */
-  async say(state: "ok" | "down", username?: string): Promise<void> {
+  /**
+   * Stores the state of the connection, if this process holds the lease.
+   * @param username the bot's name; undefined keeps the stored one
+   */
+  async saveState(state: "ok" | "down", username?: string): Promise<void> {
     await this.#database.write(platform, caller, {
       name: "messenger.say",
       text: `update messenger_bots set state = $3, username = coalesce($4, username),
@@ -47,6 +51,7 @@ export class BotLease {
     });
   }
 
+  /** Releases the lease, so that another process need not wait until it expires. */
   async release(): Promise<void> {
     await this.#database.write(platform, caller, {
       name: "messenger.release",

@@ -1,5 +1,5 @@
-// The bot: calls of Telegram's Bot API, through the service's one way out. The token is part of every address and must
-// therefore stand in no error, log line or audit entry: only what readAnswer() makes of an answer leaves this file.
+// Calls Telegram's Bot API through the outbound client. The token is part of every URL, so it must not appear
+// in any error, log line or audit entry: only the result of readAnswer() leaves this file.
 import { createHash, hkdfSync } from "node:crypto";
 import { Outbound } from "../../mixins/outbound/outbound.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
@@ -13,22 +13,24 @@ export interface CallLimits {
   signal?: AbortSignal;
 }
 
+/** The result of a call. */
 export interface Called {
-  /** "aborted": `signal` was. The call may have arrived. */
+  /** "aborted": `signal` was aborted; the call may have arrived. */
   answer: BotAnswer | "aborted";
   /** Null without an answer. */
   status: number | null;
-  /** What it was an answer of, as far as it was read. */
+  /** The answer's body, as far as it was read. */
   body: string;
   durationMs: number;
 }
 
+/** The configured bot. */
 export class Bot {
-  /** What its rows are known by: of the token only a hash. */
+  /** Identifies the bot's rows: a hash of the token. */
   readonly key: string;
-  /** What Telegram shows when it posts updates: 43 letters, digits, dashes and underscores. */
+  /** The secret that Telegram sends with posted updates: 43 letters, digits, hyphens and underscores. */
   readonly webhookSecret: string;
-  /** Codes are kept as hashes under it. */
+  /** The key of the hashes of codes. */
   readonly codeKey: Buffer;
   readonly pacer = new Pacer();
   readonly #root: string;
@@ -41,11 +43,11 @@ export class Bot {
     this.key = createHash("sha256").update(`records bot ${token}`).digest("hex").slice(0, 32);
     this.webhookSecret = derived(token, "records telegram webhook v2").toString("base64url");
     this.codeKey = derived(token, "records messenger code v2");
-    // A root of one's own may be anywhere: nobody but the operator says where, and nothing else is ever asked here.
+    // The API root may be any address because only the operator sets it, and this client calls nothing else.
     this.#outbound = new Outbound({ allowSubnets: root === defaultApiRoot ? [] : ["0.0.0.0/0", "::/0"] });
   }
 
-  /** Never rejects. @param method of the Bot API; `params` go as JSON */
+  /** Calls a method of the Bot API with JSON parameters. Never rejects. */
   async call(method: string, params: Record<string, unknown>, limits: CallLimits = {}): Promise<Called> {
     const result = await this.#outbound.send({
       url: `${this.#root}/bot${this.#token}/${method}`,
@@ -65,7 +67,7 @@ export class Bot {
     }
     const { status, body, retryAfter } = result;
     const answer = readAnswer(status, body, retryAfter);
-    // A root that echoes addresses would echo the token.
+    // An API root that echoes the request would echo the token.
     if (!answer.ok) answer.description = answer.description.replaceAll(this.#token, "…");
     return { answer, status, body, durationMs };
   }
@@ -75,14 +77,17 @@ export class Bot {
   }
 }
 
-/** The process's bot, or undefined when none is configured: the messenger is off. */
+/** The process's bot, or undefined when none is configured. */
 export const botOf = perRuntime(({ config }) =>
   config.telegramBotToken === undefined
     ? undefined
     : new Bot(config.telegramApiRoot, config.telegramBotToken),
 );
 
-/** The token is the bot's one secret: who has it speaks as the bot anyway. */
+/**
+ * The token is the bot's only secret, and its owner can act as the bot anyway, so other keys are derived from
+ * it.
+ */
 function derived(token: string, purpose: string): Buffer {
   return Buffer.from(hkdfSync("sha256", token, "", purpose, 32));
 }

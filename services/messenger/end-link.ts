@@ -1,8 +1,9 @@
-// The end of a link: its row, its target, and its audit entry in the caller's transaction; what was on its way ends, and the
-// chat is told, by jobs.
+// Ends links: deletes the row and its target and writes the audit entry in the caller's transaction. Jobs
+// cancel the pending deliveries and notify the chat.
 import type { Change } from "../shared/database/change.ts";
 import { enqueueReply } from "./enqueue-reply.ts";
 
+/** Why a link ended, for the audit log. */
 export type EndReason =
   | "user"
   | "chat_stopped"
@@ -18,7 +19,7 @@ interface Ended {
   chat_id: string;
 }
 
-/** @returns whether there was one */
+/** Ends the user's link. @returns whether there was one */
 export function endLinkOfUser(
   change: Change,
   user: { tenantId: number; userId: number },
@@ -28,14 +29,20 @@ export function endLinkOfUser(
   return endLinks(change, where, [user.tenantId, user.userId], () => reason, true);
 }
 
-/** In the platform's scope: a chat does not know its tenant. @returns whether there was one */
+/**
+ * Ends the chat's link, in the platform scope, because a chat does not know its tenant.
+ * @returns whether there was one
+ */
 export function endLinkOfChat(change: Change, chatId: number, reason: EndReason): Promise<boolean> {
   return endLinks(change, "chat_id = $1 and ended_at is null", [chatId], () => reason, false);
 }
 
 const finishedMax = 100;
 
-/** Those that the database ended itself, of all tenants. @returns whether there was one */
+/**
+ * Completes links of all tenants that the database's triggers have ended, up to `finishedMax`.
+ * @returns whether there was one
+ */
 export function finishEnded(change: Change): Promise<boolean> {
   const where = `ctid in (select ctid from messenger_links where ended_at is not null
     order by ended_at limit ${finishedMax} for update skip locked)`;
@@ -47,7 +54,7 @@ async function endLinks(
   where: string,
   values: readonly unknown[],
   reasonOf: (row: { ended_reason: EndReason | null }) => EndReason,
-  isChatTold: boolean,
+  notifiesChat: boolean,
 ): Promise<boolean> {
   const ended = await change.execute<Ended & { ended_reason: EndReason | null }>(
     `delete from messenger_links where ${where} returning id, tenant_id, user_id, chat_id, ended_reason`,
@@ -60,7 +67,8 @@ async function endLinks(
        where tenant_id = $1 and id = $2`,
       [tenantId, id],
     );
-    // In batches, and so by a job: after an outage it may be a long backlog. The worker drops what is due by itself.
+    // A job cancels in batches, because after an outage there may be many deliveries. The worker itself drops
+    // those that become due.
     await change.enqueue("webhooks.cancel", { tenant_id: tenantId, target_id: id });
     change.audit({
       tenantId,
@@ -68,7 +76,7 @@ async function endLinks(
       target: { type: "user", id: userId },
       changes: { reason: reasonOf(row) },
     });
-    if (isChatTold) await enqueueReply(change, Number(chatId), "unlinked");
+    if (notifiesChat) await enqueueReply(change, Number(chatId), "unlinked");
   }
   return ended.length > 0;
 }

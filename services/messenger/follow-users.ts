@@ -1,21 +1,21 @@
-// Jobs: what follows when the database has ended a link, or a linked user has another role, and the end of what is no
-// longer needed.
+// Jobs that follow a link ended by the database or a changed role, and that delete expired rows.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import { inBatches } from "../shared/in-batches.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { finishEnded } from "./end-link.ts";
-import { lookAgain } from "./subscribe.ts";
+import { recomputeSubscriptions } from "./subscribe.ts";
 
 const roundsMax = 1_000;
 
+/** The job `messenger.follow`. */
 export async function followUsers(this: { runtime: Runtime }, payload: unknown): Promise<void> {
-  // Written by the triggers of migrations/0008/follow-users.ts.
+  // The payload is written by the triggers of migrations/0008/follow-users.ts.
   const { tenant_id: tenantId, user_id: userId } = payload as { tenant_id: number; user_id?: number };
   await finishAll(this.runtime);
   if (userId !== undefined)
     await this.runtime.database.change({ tenantId }, Caller.system("messenger"), (change) =>
-      lookAgain(change, tenantId, userId),
+      recomputeSubscriptions(change, tenantId, userId),
     );
 }
 
@@ -25,12 +25,13 @@ function finishAll({ database }: Runtime): Promise<void> {
   );
 }
 
-/** Telegram repeats an update for a day at most. */
+/** Telegram repeats an update for at most a day. */
 const updatesKeptDays = 3;
 
+/** The hourly job `messenger.sweep`. */
 export async function sweepMessenger(this: { runtime: Runtime }): Promise<void> {
   const { database } = this.runtime;
-  // Should the job of an ended link have been lost with its process.
+  // Covers a `messenger.follow` job that was lost with its process.
   await finishAll(this.runtime);
   await database.write(platform, Caller.system("messenger"), {
     name: "messenger.sweep_codes",

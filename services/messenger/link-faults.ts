@@ -1,5 +1,5 @@
-// Chats that are still linked to somebody who may not be told any more: the database ends such links by its triggers, and the
-// job that follows tells the chat. Where one was missed, this does what the trigger does.
+// Detects chats that are still linked to a user who was blocked or deleted. Triggers of the database end such
+// links, and a job then notifies the chat. If one was missed, this remedy does the same.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Remedy } from "../../mixins/healing/port.ts";
@@ -8,7 +8,7 @@ import { endLinkOfUser, finishEnded } from "./end-link.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
 const foundMax = 100;
-/** The job that follows an ended link is there within seconds, and hourly for all. */
+/** The job of an ended link runs within seconds, and an hourly job covers all. */
 const lateMinutes = 90;
 
 type Row = RowOf<
@@ -17,18 +17,19 @@ type Row = RowOf<
   { why: "user_blocked" | "user_deleted" | "not_followed" }
 >;
 
-const gone = `select l.id, l.tenant_id, l.user_id, case when l.ended_at is not null then 'not_followed'
+const leftBehind = `select l.id, l.tenant_id, l.user_id, case when l.ended_at is not null then 'not_followed'
     when u.deleted_at is not null then 'user_deleted' else 'user_blocked' end as why
   from messenger_links l join users u on u.tenant_id = l.tenant_id and u.id = l.user_id
   where ((l.ended_at is null and (u.deleted_at is not null or not u.is_active))
     or l.ended_at < now() - interval '${lateMinutes} minutes') and ($1::integer is null or l.id = $1)`;
 
+/** The remedy `link_left_behind`; its target is `link:<id>`. */
 export const linkLeftBehind: Remedy = {
   async find(site, { target }) {
     const one = target === undefined ? null : (numberIn("link", target) ?? 0);
     const rows = await site.db.read<Row>(platform, {
       name: "messenger.links_left",
-      text: `${gone} order by l.id limit ${foundMax}`,
+      text: `${leftBehind} order by l.id limit ${foundMax}`,
       values: [one],
     });
     const all = await site.db.readOne<{ targets: number }>(platform, {
@@ -50,7 +51,7 @@ export const linkLeftBehind: Remedy = {
   async heal(site, target) {
     const id = numberIn("link", target) ?? 0;
     return site.db.change(platform, Caller.system("messenger"), async (change) => {
-      const [row] = await change.execute<Row>(gone, [id]);
+      const [row] = await change.execute<Row>(leftBehind, [id]);
       if (row === undefined) return { unlinked: 0 };
       const { tenant_id: tenantId, user_id: userId, why } = row;
       if (why === "not_followed") await finishEnded(change);

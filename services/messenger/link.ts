@@ -1,4 +1,4 @@
-// Linking and unlinking on behalf of a signed-in user.
+// Linking and unlinking the caller's chat.
 import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
@@ -9,21 +9,25 @@ import { RateLimit } from "../shared/rate-limits.ts";
 import { hashCode, readCode } from "./code.rules.ts";
 import { endLinkOfUser } from "./end-link.ts";
 import type { MessengerStatus } from "./messenger.contract.ts";
-import { type Account, accountOf, botThatIsOn, readStatus } from "./own-link.ts";
+import { type Account, accountOf, configuredBot, readStatus } from "./caller-link.ts";
 import { enqueueReply } from "./enqueue-reply.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
-/** A code names a chat and no user, so guesses are counted where they come from: five in ten minutes, right or wrong. */
-const triesOf = perRuntime(({ database }) => new RateLimit(database, "messenger_link", 5, 600));
+/** A code names a chat but no user, so attempts are counted per user: five in ten minutes, right or wrong. */
+const attemptsOf = perRuntime(({ database }) => new RateLimit(database, "messenger_link", 5, 600));
 
 const alreadyLinked = () => new Conflict("already_linked", "The account or the chat is already linked");
 
+/**
+ * Links the caller with the chat that shows this code.
+ * @throws BadRequest `invalid_code`, Conflict `already_linked` or `messenger_off`, TooManyRequests
+ */
 export async function linkAccount(call: Call<{ code: string }>): Promise<MessengerStatus> {
-  const { codeKey } = botThatIsOn(call.runtime);
+  const { codeKey } = configuredBot(call.runtime);
   const account = accountOf(call);
-  await triesOf(call.runtime).take(`${account.tenantId}:${account.userId}`);
+  await attemptsOf(call.runtime).take(`${account.tenantId}:${account.userId}`);
   const code = readCode(call.params.code);
-  // What can be no code is answered like one that is wrong.
+  // A malformed code gets the same answer as a wrong one.
   const hash = hashCode(codeKey, code ?? "");
   const linked = call.db.change(platform, call.caller, (change) => link(change, account, hash));
   const violations = { messenger_links_chat: alreadyLinked, messenger_links_user: alreadyLinked };
@@ -32,7 +36,7 @@ export async function linkAccount(call: Call<{ code: string }>): Promise<Messeng
 }
 
 async function link(change: Change, { tenantId, userId }: Account, hash: Buffer): Promise<void> {
-  // Held until commit: whoever blocks or deletes the user comes before or after, and two of a user's own come in turn.
+  // Locked until the commit, so that a concurrent block, deletion or second link of the user is serialised.
   const [user] = await change.execute(
     `select u.id from users u join tenants t on t.id = u.tenant_id and t.is_active and t.deleted_at is null
      where u.tenant_id = $1 and u.id = $2 and u.is_active and u.deleted_at is null for no key update of u for share of t`,
@@ -44,7 +48,7 @@ async function link(change: Change, { tenantId, userId }: Account, hash: Buffer)
     [tenantId, userId],
   );
   if (existing !== undefined) throw alreadyLinked();
-  // Deleting the row is what uses the code: of many who try at once, one gets it.
+  // Deleting the row uses the code: of several concurrent attempts one succeeds.
   const [chat] = await change.execute<RowOf<"messenger_codes", "chat_id" | "display_name">>(
     "delete from messenger_codes where code_hash = $1 and expires_at > now() returning chat_id, display_name",
     [hash],
@@ -63,6 +67,7 @@ async function link(change: Change, { tenantId, userId }: Account, hash: Buffer)
   change.audit({ tenantId, action: "messenger.link", target: { type: "user", id: userId } });
 }
 
+/** Ends the caller's link, if there is one. */
 export async function unlinkAccount(call: Call<unknown>): Promise<MessengerStatus> {
   const account = accountOf(call);
   const { tenantId } = account;

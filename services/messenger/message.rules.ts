@@ -1,5 +1,6 @@
-// What a chat is told of an event: a sentence for its kind, the ids and facts that are listed here, and when. Nothing else
-// of a payload ever goes out, so that no text of a patient can, whoever adds what to an event.
+// The text that a chat receives for an event: a sentence for its kind, the ids and facts listed here, and the
+// time. No other part of a payload is ever sent, so no text about a patient can be sent, whatever is added to
+// an event.
 import type { EventKind } from "../shared/event-kinds.ts";
 
 const sentences: Record<EventKind, string> = {
@@ -31,7 +32,7 @@ const sentences: Record<EventKind, string> = {
   "incident.opened": "Something is wrong",
 };
 
-/** Ids, numbers and words of closed sets, by the names they have in payloads. */
+/** The facts by their names in the payload. They must be ids, numbers or words of fixed sets. */
 const factsOf: Record<string, readonly string[]> = {
   user: ["user_id", "role", "from", "to"],
   tenant: ["tenant_id"],
@@ -52,14 +53,14 @@ function isKind(kind: string): kind is EventKind {
   return Object.hasOwn(sentences, kind);
 }
 
-/** @param payload JSON; @param occurredAt ISO 8601. @returns plain text, a few lines */
+/** @param payload JSON @param occurredAt ISO 8601 @returns plain text of a few lines */
 export function messageOf(kind: string, payload: string, occurredAt: string): string {
   const facts: unknown = JSON.parse(payload);
   const values = typeof facts === "object" && facts !== null ? (facts as Record<string, unknown>) : {};
   const lines = (factsOf[kind.split(".", 1)[0] ?? ""] ?? []).flatMap((name) => {
     const value = Object.hasOwn(values, name) ? values[name] : undefined;
-    const isTold = typeof value === "number" || (typeof value === "string" && plain.test(value));
-    return isTold ? [`${name}: ${value}`] : [];
+    const isAllowed = typeof value === "number" || (typeof value === "string" && plain.test(value));
+    return isAllowed ? [`${name}: ${value}`] : [];
   });
   const sentence = isKind(kind) ? sentences[kind] : "Something happened";
   return [`${sentence} (${kind})`, ...lines, `${occurredAt.slice(0, 19).replace("T", " ")} UTC`].join("\n");

@@ -1,4 +1,4 @@
-// Linked chats as a channel of the delivery worker. A chat that has blocked the bot, or is gone, is unlinked.
+// Linked chats as a channel of the delivery worker. A chat that blocked the bot or was deleted is unlinked.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Channel, Delivery, AttemptOutcome, TargetRef } from "../../mixins/deliveries/channel.ts";
@@ -11,13 +11,14 @@ import { messageOf } from "./message.rules.ts";
 import { type Refusal, sendText } from "./send-text.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
+/** A linked chat and its user's role. */
 export interface Chat {
   chatId: number;
   role: Role;
 }
 
-/** @param ending aborts what waits for its turn: it is given back */
-export function messengerChannel(runtime: Runtime, bot: Bot, ending: AbortSignal): Channel<Chat> {
+/** @param stopping aborts messages that still wait for their turn; they return to the queue */
+export function messengerChannel(runtime: Runtime, bot: Bot, stopping: AbortSignal): Channel<Chat> {
   return {
     name: "messenger",
     settingsOf: (targets) => openChats(runtime, bot, targets),
@@ -25,16 +26,17 @@ export function messengerChannel(runtime: Runtime, bot: Bot, ending: AbortSignal
       const { kind, payload, occurredAt } = delivery;
       const text = messageOf(kind, payload, occurredAt);
       const isClear = maySee(role, kind) && !isOfPatient(kind);
-      const lookAgain = isClear ? undefined : () => refusalOf(runtime, delivery);
-      return sendText(bot, chatId, text, AbortSignal.any([signal, ending]), lookAgain);
+      const recheck = isClear ? undefined : () => refusalOf(runtime, delivery);
+      return sendText(bot, chatId, text, AbortSignal.any([signal, stopping]), recheck);
     },
     recorded: (outcomes) => unlinkGone(runtime, outcomes),
   };
 }
 
 /**
- * The role may have become lower after the event was fanned out, or higher after it was last read, and the patient may have
- * been moved: nothing is refused, and nobody is told of a patient, by what is a second old. Never rejects.
+ * Checks the user's rights directly before sending. The role may have been lowered after the fan-out or
+ * raised after it was last read, and the patient may have been moved to another department. So the decision
+ * never depends on data of an earlier second. Never rejects.
  */
 async function refusalOf(
   { database }: Runtime,
@@ -56,7 +58,10 @@ async function refusalOf(
   }
 }
 
-/** Absent: unlinked, told nothing, or its user or tenant is not active. "later": the messenger has asked for a pause. */
+/**
+ * The chats of the targets. A target is absent when it is unlinked, subscribed to nothing, or its user or
+ * tenant is inactive. "later": the messenger has requested a pause.
+ */
 async function openChats(
   { database }: Runtime,
   bot: Bot,

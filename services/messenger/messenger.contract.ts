@@ -1,4 +1,4 @@
-// What the messenger service offers: linking the caller's own account with a chat, and what the chat is told.
+// Actions of the messenger service: linking the caller's account with a chat, and its subscriptions.
 import { anyone, onlyServices, signedIn } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { weights } from "../shared/limits/weights.ts";

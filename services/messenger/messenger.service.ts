@@ -1,9 +1,10 @@
-// The messenger: which chats belong to which accounts, and telling them of events.
-// Life cycle: a chat asks for a code → a signed-in user posts it → linked, told of what the user subscribes to → unlinked
-// by the user, in the chat, or because the user, the tenant or the chat is gone.
-// Promises: a code links once; one process at a time speaks with the messenger, and another follows when it dies; an update
-// has one effect; chats are told ids and facts, never a patient's text; the token is in no log, error or answer.
-// Does not: understand talk, work in groups, or keep anything anybody wrote.
+// The messenger: links chats with accounts and notifies them of events.
+// Life cycle: a chat requests a code → a signed-in user posts it → linked, notified of the subscribed events
+// → unlinked by the user, in the chat, or because the user, the tenant or the chat was deleted.
+// Promises: a code links once; one process at a time communicates with the messenger, and another takes over
+// when it dies; an update has one effect; chats receive ids and facts, never a patient's text; the token
+// appears in no log, error or answer.
+// Does not interpret free text, work in groups, or store messages.
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { detectors } from "../../mixins/healing/detectors.ts";
@@ -13,11 +14,11 @@ import { implement } from "../shared/bus/bus.ts";
 import { certificateEnds, webServer } from "../../mixins/healing/certificate-faults.ts";
 import { jobFaults } from "../../mixins/healing/job-faults.ts";
 import { botOf } from "./bot.ts";
-import { Conversation } from "./conversation.ts";
+import { MessengerConnection } from "./messenger-connection.ts";
 import { followUsers, sweepMessenger } from "./follow-users.ts";
 import { linkAccount, unlinkAccount } from "./link.ts";
 import { messengerContract } from "./messenger.contract.ts";
-import { accountOf, readConversation, readStatus } from "./own-link.ts";
+import { accountOf, readConnection, readStatus } from "./caller-link.ts";
 import { receiveUpdate } from "./receive-update.ts";
 import { sendReply } from "./replies.ts";
 import { subscribe } from "./subscribe.ts";
@@ -37,7 +38,8 @@ const messenger: ServiceSchema = {
         "messenger.sweep": sweepMessenger,
       },
       schedules: { "messenger.sweep": "23 * * * *" },
-      // They mostly wait for their chat's turn: one that asks a lot must not hold up the others.
+      // The jobs mostly wait for the rate limit of their chat; one chat with many requests must not delay the
+      // others.
       concurrentMax: 16,
     }),
     detectors("messenger", {
@@ -58,7 +60,7 @@ const messenger: ServiceSchema = {
     }),
     worker(({ runtime }) => {
       const bot = botOf(runtime);
-      return bot && new Conversation(runtime, bot);
+      return bot && new MessengerConnection(runtime, bot);
     }),
   ],
   actions: implement(messengerContract, {
@@ -67,7 +69,7 @@ const messenger: ServiceSchema = {
     "messenger.status": (call) => readStatus(call.runtime, accountOf(call)),
     "messenger.subscribe": subscribe,
     "messenger.take_update": receiveUpdate,
-    "messenger.check": async (call) => ({ state: (await readConversation(call.runtime)).state }),
+    "messenger.check": async (call) => ({ state: (await readConnection(call.runtime)).state }),
   }),
 };
 

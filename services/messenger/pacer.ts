@@ -1,19 +1,22 @@
-// Telegram's limits: some thirty messages a second over all chats, one a second to each. Whoever sends waits here for the
-// turn; when Telegram asks for a pause all wait, and those who would wait long are told so instead.
+// Telegram's rate limits: about thirty messages a second over all chats, and one a second to each. Senders
+// wait here for their turn. When Telegram requests a pause, all wait; a sender that would wait too long is
+// refused instead.
 import { setTimeout as delay } from "node:timers/promises";
 
 const overallGapMs = 40;
 const chatGapMs = 1_000;
 const waitMsMax = 10_000;
 
+/** `seconds`: how long the pause lasts. */
 export type Turn = { mayGo: true } | { mayGo: false; seconds: number };
 
+/** Serialises messages per chat and overall. */
 export class Pacer {
   #next = 0;
   #pausedUntil = 0;
   readonly #tails = new Map<number, Promise<void>>();
 
-  /** Nothing goes out for so long. */
+  /** Stops all messages for this long. */
   pause(seconds: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + seconds * 1000);
   }
@@ -22,7 +25,7 @@ export class Pacer {
     return this.#pausedUntil > performance.now();
   }
 
-  /** Each chat's in the order of asking. Rejects when `signal` aborts. */
+  /** Waits for the chat's next turn, in the order of the calls. Rejects when `signal` is aborted. */
   async take(chatId: number, signal: AbortSignal): Promise<Turn> {
     const before = this.#tails.get(chatId) ?? Promise.resolve();
     const turn = before.then(() => this.#takeOverall(signal));

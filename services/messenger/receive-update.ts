@@ -1,10 +1,11 @@
-// What the messenger posts, where it is told to: believed when it shows the secret it was given.
+// Receives updates that Telegram posts to the webhook. They are authenticated by the secret that was
+// registered.
 import { timingSafeEqual } from "node:crypto";
 import type { Call } from "../shared/bus/bus.ts";
 import { BadRequest, Forbidden, NotFound } from "../shared/errors.ts";
 import { bytesOf } from "../shared/raw-body.ts";
 import { botOf } from "./bot.ts";
-import { takeUpdate } from "./take-update.ts";
+import { applyUpdate } from "./apply-update.ts";
 import { readUpdate } from "./update.rules.ts";
 
 interface Params {
@@ -12,7 +13,10 @@ interface Params {
   secret_token?: string | null | undefined;
 }
 
-/** @throws NotFound where the messenger is off or asked by polling, Forbidden, BadRequest */
+/**
+ * @throws NotFound when the messenger is off or polls, Forbidden when the secret is wrong, BadRequest
+ * `malformed_update`
+ */
 export async function receiveUpdate(call: Call<Params>): Promise<{ received: boolean }> {
   const { runtime, params } = call;
   const bot = botOf(runtime);
@@ -20,7 +24,7 @@ export async function receiveUpdate(call: Call<Params>): Promise<{ received: boo
   if (!isSame(params.secret_token ?? "", bot.webhookSecret)) throw new Forbidden();
   const update = readUpdate(parsed(bytesOf(params)));
   if (update === undefined) throw new BadRequest("malformed_update", "This is no update");
-  await takeUpdate(runtime, bot.key, update);
+  await applyUpdate(runtime, bot.key, update);
   return { received: true };
 }
 

@@ -1,5 +1,5 @@
-// What the bot answers in a chat: sent by jobs, so that an update is taken in at once and its answer outlives a crash. A
-// code is drawn when it is sent, so that it never lies anywhere but as a keyed hash.
+// The bot's replies in a chat. They are sent by jobs, so an update is stored at once and its reply survives a
+// crash. A code is created when it is sent, so its clear text is never stored.
 import { randomInt } from "node:crypto";
 import { Caller } from "../shared/caller.ts";
 import { databaseMs } from "../shared/database/clock.ts";
@@ -13,7 +13,7 @@ import type { Reply } from "./enqueue-reply.ts";
 import { sendText } from "./send-text.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
-const keptMs = 600_000;
+const expiresAfterMs = 600_000;
 
 interface Payload {
   chat_id: number;
@@ -21,13 +21,13 @@ interface Payload {
   asked_at: number;
 }
 
-/** A job. Throws to be tried again; what is older than ten minutes nobody waits for. */
+/** The job `messenger.reply`. Throws to be retried; replies older than ten minutes are dropped. */
 export async function sendReply(this: { runtime: Runtime }, payload: unknown): Promise<void> {
-  // Written by enqueueReply.
+  // The payload is written by enqueueReply.
   const { chat_id: chatId, reply, asked_at: askedAt } = payload as Payload;
   const { runtime } = this;
   const bot = botOf(runtime);
-  if (bot === undefined || (await databaseMs(runtime.database)) - askedAt > keptMs) return;
+  if (bot === undefined || (await databaseMs(runtime.database)) - askedAt > expiresAfterMs) return;
   const text = reply === "code" ? await drawCode(runtime, bot, chatId) : await textOf(runtime, chatId, reply);
   if (text === undefined) return;
   const { outcome } = await sendText(bot, chatId, text, new AbortController().signal);
@@ -37,7 +37,7 @@ export async function sendReply(this: { runtime: Runtime }, payload: unknown): P
   } else if (outcome !== "delivered") throw new Error("an answer in a chat waits");
 }
 
-/** @returns undefined when the chat has given up meanwhile */
+/** Creates a code for the chat. @returns undefined when the chat has cancelled meanwhile */
 async function drawCode(runtime: Runtime, { codeKey }: Bot, chatId: number): Promise<string | undefined> {
   const code = newCode((below) => randomInt(below));
   const drawn = await runtime.database.writeOne(platform, Caller.system("messenger"), {

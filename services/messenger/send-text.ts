@@ -1,9 +1,9 @@
-// One message to one chat, when its turn has come, and what became of it.
+// Sends one message to a chat when the rate limit allows, and returns the outcome.
 import type { Attempt } from "../../mixins/deliveries/channel.ts";
 import type { Bot } from "./bot.ts";
 import type { Trouble } from "./bot-answer.rules.ts";
 
-/** Why nothing more is sent for a while after a refused token, in seconds. */
+/** Pause after a refused token, in seconds. */
 const refusedPauseSeconds = 30;
 
 const errors: Record<Trouble, string> = {
@@ -15,24 +15,25 @@ const errors: Record<Trouble, string> = {
   unreachable: "connection",
 };
 
-/** Why a chat is not to be told after all. */
+/** Why a message is not sent after all. */
 export type Refusal = Pick<Attempt, "error"> & { outcome: "gone" | "withheld" | "failed" };
 
 /**
- * Never rejects. Plain text: nothing in it is a mark or a link to look at.
- * @param lookAgain asked when the turn has come, as that may take seconds; must not reject
+ * Sends plain text without formatting or link previews. Never rejects.
+ * @param recheck checks the user's rights after waiting for the turn, which may take seconds; must not
+ * reject
  */
 export async function sendText(
   bot: Bot,
   chatId: number,
   text: string,
   signal: AbortSignal,
-  lookAgain?: () => Promise<Refusal | undefined>,
+  recheck?: () => Promise<Refusal | undefined>,
 ): Promise<Attempt> {
   const turn = await bot.pacer.take(chatId, signal).catch(() => undefined);
   if (turn === undefined) return attempt("unsent", 0, null, null);
   if (!turn.mayGo) return attempt("failed", 0, null, "rate_limited", turn.seconds);
-  const refusal = await lookAgain?.();
+  const refusal = await recheck?.();
   if (refusal !== undefined) return attempt(refusal.outcome, 0, null, refusal.error);
   const params = { chat_id: chatId, text, link_preview_options: { is_disabled: true } };
   const { answer, status, durationMs } = await bot.call("sendMessage", params, { signal });

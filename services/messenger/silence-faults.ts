@@ -1,5 +1,5 @@
-// A messenger that is set up and is not spoken with: its token is not good any more, somebody else asks for its updates, it
-// cannot be reached, or no process holds its lease.
+// Detects a configured messenger without connection: the token is invalid, another client polls for updates,
+// it is unreachable, or no process holds the lease.
 import { platform } from "../shared/database/scope.ts";
 import type { Detector } from "../../mixins/healing/port.ts";
 import { botOf } from "./bot.ts";
@@ -7,6 +7,7 @@ import { botOf } from "./bot.ts";
 const downMinutes = 10;
 const target = "messenger";
 
+/** The detector `messenger_silent`. */
 export const messengerSilent: Detector = {
   async find({ runtime, db }, question) {
     const bot = botOf(runtime);

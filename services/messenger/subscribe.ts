@@ -1,20 +1,24 @@
-// What a linked chat is told of: asked for by its user, and looked at again whenever the user's role changes.
+// The subscriptions of a linked chat: set by its user, and recomputed whenever the user's role changes.
 import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import type { EventKind } from "../shared/event-kinds.ts";
 import { Conflict, Forbidden } from "../shared/errors.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { RateLimit } from "../shared/rate-limits.ts";
-import { refusedKinds, toldKinds } from "./kinds.rules.ts";
+import { refusedKinds, deliveredKinds } from "./kinds.rules.ts";
 import type { MessengerStatus } from "./messenger.contract.ts";
-import { accountOf, botThatIsOn, readStatus } from "./own-link.ts";
+import { accountOf, configuredBot, readStatus } from "./caller-link.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
-/** Each is an entry in the audit log for ever. */
+/** Limited because each change is a permanent audit entry. */
 const changesOf = perRuntime(({ database }) => new RateLimit(database, "messenger_subscribe", 60, 3_600));
 
+/**
+ * Replaces the caller's subscriptions.
+ * @throws Forbidden `event_not_allowed`, Conflict `not_linked` or `messenger_off`, TooManyRequests
+ */
 export async function subscribe(call: Call<{ events: (EventKind | "*")[] }>): Promise<MessengerStatus> {
-  botThatIsOn(call.runtime);
+  configuredBot(call.runtime);
   const account = accountOf(call);
   const { tenantId, userId, role } = account;
   const events = [...new Set(call.params.events)];
@@ -33,14 +37,14 @@ export async function subscribe(call: Call<{ events: (EventKind | "*")[] }>): Pr
       tenantId,
       link.id,
     ]);
-    await tell(change, { tenantId, id: link.id }, toldKinds(role, events));
+    await updateTarget(change, { tenantId, id: link.id }, deliveredKinds(role, events));
     const target = { type: "user", id: userId };
     change.audit({ tenantId, action: "messenger.subscribe", target, changes: { events } });
   });
   return readStatus(call.runtime, account);
 }
 
-async function tell(
+async function updateTarget(
   change: Change,
   { tenantId, id }: { tenantId: number; id: number },
   kinds: readonly string[],
@@ -52,13 +56,18 @@ async function tell(
   );
 }
 
-/** After a change of role. */
-export async function lookAgain(change: Change, tenantId: number, userId: number): Promise<void> {
+/** Recomputes the kinds of the user's link after a change of role. */
+export async function recomputeSubscriptions(
+  change: Change,
+  tenantId: number,
+  userId: number,
+): Promise<void> {
   const [link] = await change.execute<RowOf<"messenger_links", "id" | "events"> & RowOf<"users", "role">>(
     `select l.id, l.events, u.role from messenger_links l
      join users u on u.tenant_id = l.tenant_id and u.id = l.user_id
      where l.tenant_id = $1 and l.user_id = $2 and l.ended_at is null for no key update of l`,
     [tenantId, userId],
   );
-  if (link !== undefined) await tell(change, { tenantId, id: link.id }, toldKinds(link.role, link.events));
+  if (link !== undefined)
+    await updateTarget(change, { tenantId, id: link.id }, deliveredKinds(link.role, link.events));
 }

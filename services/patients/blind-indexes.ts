@@ -1,12 +1,14 @@
-// What patients are found by though their texts are sealed: the whole name and the whole phone number.
+// Blind indexes, by which patients are found although their data are sealed: the whole name and the whole
+// phone number.
 import { normaliseName, normalisePhone } from "../shared/sealing/blind-index.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 
+/** The blind index of a name, after normalisation. */
 export function nameIndex(keys: TenantKeys, name: string): Buffer {
   return keys.blindIndex("full_name", normaliseName(name));
 }
 
-/** null for what has no digit, and so is no phone number. */
+/** The blind index of a phone number; null for a text without digits. */
 export function phoneIndex(keys: TenantKeys, phone: string): Buffer | null {
   const normalised = normalisePhone(phone);
   return normalised === "" ? null : keys.blindIndex("phone", normalised);

@@ -1,38 +1,42 @@
-// A remembered value that says another thing than the database under the very stamp of now: it would be told, as readers ask
-// for the stamp alone. A few values of each node are compared at each look. One with an older stamp is no fault: nobody is told
-// it.
+// Detects cached values that differ from the database although their stamp is current. Such a value would be
+// returned, because reads compare only the stamp. Each detection run compares a few values of each node. A
+// value with an older stamp is no fault: it is never returned.
 import type { Call } from "../shared/bus/bus.ts";
 import type { FoundFault, Remedy, DetectorCall } from "../../mixins/healing/port.ts";
 import { numberIn } from "../../mixins/healing/targets.ts";
-import type { Place } from "./cache-client.ts";
+import type { CacheKey } from "./cache-client.ts";
 import { loadRecords } from "./patient-records.ts";
 import { loadPatient } from "./read-patient.ts";
-import { isCacheOff, openRemembered, type Remembered } from "./cached-reading.ts";
+import { isCacheOff, openCached, type CachedContent } from "./cached-reading.ts";
 
 const nodeMsMax = 2_000;
 
 type Entry = Awaited<ReturnType<typeof sampled>>[number];
 
-/** Of every node, or what each has of one patient. */
+/** A few values of every node, or every node's values of one patient. */
 async function sampled(call: Call<unknown>, patientId: number | null) {
   const parts = await call.busEach("cache.node_sample", { patient_id: patientId }, nodeMsMax);
   return parts.flat();
 }
 
-/** @returns whether it says another thing; false also where it does not open, or is outdated, gone or too much */
+/**
+ * Whether the cached content differs from the database. False when it does not open, is outdated, deleted or
+ * too large.
+ */
 async function differs(
   call: Call<unknown>,
   { tenant_id: tenantId, patient_id: patientId, part, ...value }: Entry,
 ) {
-  const place: Place = { tenantId, patientId, part };
-  const opened = await openRemembered<unknown>(call, place, value);
+  const cacheKey: CacheKey = { tenantId, patientId, part };
+  const opened = await openCached<unknown>(call, cacheKey, value);
   if (opened === undefined || opened.content === null) return false;
-  const now: Remembered<unknown> | undefined =
-    part === "patient" ? await loadPatient(call, place) : await loadRecords(call, place);
+  const now: CachedContent<unknown> | undefined =
+    part === "patient" ? await loadPatient(call, cacheKey) : await loadRecords(call, cacheKey);
   if (now === undefined || now.content === null || now.stamp !== opened.stamp) return false;
   return JSON.stringify(now.content) !== JSON.stringify(opened.content);
 }
 
+/** The remedy `cache_differs`: its target is `patient:<id>`; healing invalidates the patient on all nodes. */
 export const cacheDiffers: Remedy = {
   async find(site, { target }) {
     const one = target === undefined ? null : numberIn("patient", target);

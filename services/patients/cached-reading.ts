@@ -1,75 +1,78 @@
-// Patients and their records as the cache keeps them: taken from it, or read and put there, one reading per key at a time.
-// What comes from here may be outdated; RecordedReads decides.
+// Patients and their records as the cache stores them: taken from the cache, or read from the database and
+// stored there, with one read per key at a time. A value from here may be outdated; RecordedReads decides.
 import type { Call } from "../shared/bus/bus.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { openingKeys, sealingKeys } from "../shared/sealing/ask-keys.ts";
 import { SealBroken } from "../shared/sealing/seal-broken.ts";
-import { CacheClient, type CachedValue, type Part, type Place } from "./cache-client.ts";
+import { CacheClient, type CachedValue, type Part, type CacheKey } from "./cache-client.ts";
 
-export interface Remembered<T> {
+/** A value that was current when its stamp was read. */
+export interface CachedContent<T> {
   stamp: string;
-  /** null: what is there is too much to be remembered; that is remembered instead. */
+  /** Null when the content is too large to cache; then only that fact is cached. */
   content: T | null;
-  /** From the cache. */
+  /** Whether it came from the cache. */
   taken?: boolean;
 }
 
-/** As `cache.put` takes it at most. */
+/** The maximum that `cache.put` accepts. */
 const sealedCharsMax = 400_000;
 
 /**
- * What a value is sealed for. To be raised with every change of what is remembered: nodes of two versions, side by side
- * during an upgrade, then do not take each other's values for their own.
+ * Version of the cached format, part of what a value is sealed for. Increase it with every change of the
+ * cached content, so that nodes of two versions do not read each other's values during an upgrade.
  */
-const shape = 1;
-const nameOf = (part: Part) => `memory.${part}.${shape}` as const;
+const formatVersion = 1;
+const nameOf = (part: Part) => `memory.${part}.${formatVersion}` as const;
 
 const partsOf = perRuntime(({ config }) => ({
-  door: new CacheClient(config),
-  loading: new Map<string, Promise<Remembered<unknown> | undefined>>(),
+  cache: new CacheClient(config),
+  loading: new Map<string, Promise<CachedContent<unknown> | undefined>>(),
 }));
 
+/** Whether the cache is switched off by its setting. */
 export function isCacheOff(call: Call<unknown>): boolean {
-  return partsOf(call.runtime).door.isOff;
+  return partsOf(call.runtime).cache.isOff;
 }
 
 /**
- * @param load reads it from the database; undefined when there is none that may be remembered
- * @returns what was so at some time, or undefined
+ * Returns the value from the cache, or loads and stores it.
+ * @param load reads it from the database; undefined when there is nothing that may be cached
+ * @returns a value that was current at some time, or undefined
  */
-export async function remember<T>(
+export async function readThroughCache<T>(
   call: Call<unknown>,
-  place: Place,
-  load: () => Promise<Remembered<T> | undefined>,
-): Promise<Remembered<T> | undefined> {
-  const { door, loading } = partsOf(call.runtime);
-  const taken = await door.take(call, place);
-  const opened = taken && (await openRemembered<T>(call, place, taken));
+  cacheKey: CacheKey,
+  load: () => Promise<CachedContent<T> | undefined>,
+): Promise<CachedContent<T> | undefined> {
+  const { cache, loading } = partsOf(call.runtime);
+  const taken = await cache.take(call, cacheKey);
+  const opened = taken && (await openCached<T>(call, cacheKey, taken));
   if (opened !== undefined) return opened;
-  if (taken !== undefined) door.drop(call, place, taken.stamp, true);
-  const key = `${place.tenantId}|${place.patientId}|${place.part}`;
-  // Whoever put it there loads the same part, so it is of the same type.
-  const underWay = loading.get(key) as Promise<Remembered<T> | undefined> | undefined;
-  if (underWay !== undefined) return underWay;
-  const started = loadAndPut(call, place, load).finally(() => loading.delete(key));
+  if (taken !== undefined) cache.drop(call, cacheKey, taken.stamp, true);
+  const key = `${cacheKey.tenantId}|${cacheKey.patientId}|${cacheKey.part}`;
+  // All callers load the same part under this key, so the type is the same.
+  const running = loading.get(key) as Promise<CachedContent<T> | undefined> | undefined;
+  if (running !== undefined) return running;
+  const started = loadAndPut(call, cacheKey, load).finally(() => loading.delete(key));
   loading.set(key, started);
   return started;
 }
 
-/** For a value that has proved outdated. */
-export function forget(
+/** Removes a value that has proved outdated. */
+export function dropOutdated(
   call: Call<unknown>,
-  place: Place,
-  { stamp, taken = false }: Remembered<unknown>,
+  cacheKey: CacheKey,
+  { stamp, taken = false }: CachedContent<unknown>,
 ): void {
-  partsOf(call.runtime).door.drop(call, place, stamp, taken);
+  partsOf(call.runtime).cache.drop(call, cacheKey, stamp, taken);
 }
 
-/** @returns undefined when it is too much to be remembered */
-export async function sealForMemory(
+/** Seals a value for the cache. @returns undefined when it is too large */
+export async function sealContent(
   call: Call<unknown>,
-  { tenantId, patientId, part }: Place,
-  { stamp, content }: Remembered<unknown>,
+  { tenantId, patientId, part }: CacheKey,
+  { stamp, content }: CachedContent<unknown>,
 ): Promise<CachedValue | undefined> {
   const text = JSON.stringify(content);
   if (text.length > sealedCharsMax) return undefined;
@@ -80,28 +83,31 @@ export async function sealForMemory(
 
 async function loadAndPut<T>(
   call: Call<unknown>,
-  place: Place,
-  load: () => Promise<Remembered<T> | undefined>,
-): Promise<Remembered<T> | undefined> {
+  cacheKey: CacheKey,
+  load: () => Promise<CachedContent<T> | undefined>,
+): Promise<CachedContent<T> | undefined> {
   const loaded = await load();
   if (loaded === undefined) return undefined;
   const value =
-    (await sealForMemory(call, place, loaded)) ??
-    (await sealForMemory(call, place, { ...loaded, content: null }));
-  if (value !== undefined) partsOf(call.runtime).door.put(call, place, value);
+    (await sealContent(call, cacheKey, loaded)) ??
+    (await sealContent(call, cacheKey, { ...loaded, content: null }));
+  if (value !== undefined) partsOf(call.runtime).cache.put(call, cacheKey, value);
   return loaded;
 }
 
-/** @returns undefined when the key is gone since, or the bytes are not what they should be: as good as not there */
-export async function openRemembered<T>(
+/**
+ * Opens a cached value.
+ * @returns undefined when its key was destroyed or it does not open, as if it were not cached
+ */
+export async function openCached<T>(
   call: Call<unknown>,
-  { tenantId, patientId, part }: Place,
+  { tenantId, patientId, part }: CacheKey,
   { stamp, sealed }: CachedValue,
-): Promise<Remembered<T> | undefined> {
+): Promise<CachedContent<T> | undefined> {
   const bytes = Buffer.from(sealed, "base64");
   const keys = await openingKeys(call, tenantId, [bytes]);
   try {
-    // Sealed by this service for this very part.
+    // Sealed by this service for exactly this part.
     const content = JSON.parse(keys.openInMemory(nameOf(part), patientId, bytes)) as T | null;
     return { stamp, content, taken: true };
   } catch (error) {

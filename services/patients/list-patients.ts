@@ -1,5 +1,5 @@
-// The list of patients. A search finds the beginning of a record number, and whole names and phone numbers by their
-// blind indexes; each alternative has an index of its own.
+// The list of patients. A search finds prefixes of record numbers, and whole names and phone numbers by their
+// blind indexes. Each alternative has its own index.
 import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import type { Statement } from "../shared/database/scope.ts";
@@ -21,17 +21,20 @@ const sortColumns: Record<(typeof patientSorts)[number], string> = {
   created_at: "p.created_at",
 };
 
-/** The page hangs on the total by a left join, so an empty page still brings it: then `id` is null. */
+/**
+ * The page is joined to the total by a left join, so an empty page still carries the total; its `id` is null.
+ */
 type Row = (PatientRow | { id: null }) & { total: number };
 
+/** One page of the patients that the caller may see. The read is recorded before it is answered. */
 export async function listPatients(call: Call<Params>): Promise<Page<ListedPatient>> {
   const { page, limit } = call.params;
   const offset = offsetOf(page, limit);
-  const sight = visibilityOf(call);
-  const { tenantId } = sight;
+  const visibility = visibilityOf(call);
+  const { tenantId } = visibility;
   const search = call.params.search ?? "";
   const keys = search === "" ? undefined : await sealingKeys(call, tenantId);
-  const found = await call.db.read<Row>({ tenantId }, listStatement(sight, call.params, offset, keys));
+  const found = await call.db.read<Row>({ tenantId }, listStatement(visibility, call.params, offset, keys));
   const total = found[0]?.total ?? 0;
   const items = await openAll(
     call,
@@ -43,15 +46,15 @@ export async function listPatients(call: Call<Params>): Promise<Page<ListedPatie
   return toPage(items, total, page, limit);
 }
 
-/** @param keys the tenant's, when there is something to search for */
+/** The statement for one page. @param keys the tenant's keys, if there is a search term */
 export function listStatement(
-  sight: Visibility,
+  visibility: Visibility,
   params: Params,
   offset: number,
   keys: TenantKeys | undefined,
 ): Statement {
   const { values, bind } = binder();
-  const seen = visibleTo(sight, bind);
+  const seen = visibleTo(visibility, bind);
   const search = params.search ?? "";
   const where = keys === undefined ? seen : `${seen} and (${foundBy(keys, search, bind)})`;
   const order = params.sort_order === "desc" ? "desc" : "asc";
@@ -59,7 +62,8 @@ export function listStatement(
   const text = `select total.total, p.* from (select count(*)::integer as total from patients p where ${where}) total
     left join lateral (select ${patientColumns} from patients p where ${where}
       order by ${sort}p.id ${order} limit ${bind(params.limit)} offset ${bind(offset)}) p on true`;
-  // Unnamed: a plan made for any tenant may count a small one's rows by walking over a large one's.
+  // Unnamed, so that the plan fits the tenant: a generic plan may scan a large tenant's rows to count a small
+  // one's.
   return { text, values };
 }
 
@@ -67,13 +71,16 @@ function foundBy(keys: TenantKeys, search: string, bind: (value: unknown) => str
   const from = bind(search);
   const until = bind(endOfPrefix(search));
   const name = bind(nameIndex(keys, search));
-  // The digits of what is no phone number are nobody's.
+  // The digits of a text that is not a phone number must not match one.
   const phone = bind(phoneFault(search) === undefined ? phoneIndex(keys, search) : null);
   return `p.record_key >= lower(${from}) and p.record_key < lower(${until})
     or p.full_name_index = ${name} or p.phone_index = ${phone}`;
 }
 
-/** A row that does not open whole hides no other: its fields are null and named. */
+/**
+ * Opens all rows. A row that does not open completely does not fail the list: its fields are null and listed
+ * as unreadable.
+ */
 async function openAll(
   call: Call<unknown>,
   tenantId: number,

@@ -1,4 +1,4 @@
-// What is written about a patient, and by whom. Who sees the patient sees it too; nobody changes it.
+// Records about a patient. Everybody who may see the patient may see them; they are never changed.
 import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import { preparedName } from "../shared/database/scope.ts";
@@ -9,9 +9,9 @@ import { SealBroken } from "../shared/sealing/seal-broken.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
 import { offsetOf, type Page, toIso, toPage } from "../shared/wire.ts";
 import type { ListedRecord, PatientRecord, patientsContract } from "./patients.contract.ts";
-import type { Place } from "./cache-client.ts";
-import { readRemembered } from "./read-patient.ts";
-import { isCacheOff, type Remembered } from "./cached-reading.ts";
+import type { CacheKey } from "./cache-client.ts";
+import { readCached } from "./read-patient.ts";
+import { isCacheOff, type CachedContent } from "./cached-reading.ts";
 import { visibleTo, type Visibility, visibilityOf } from "./visibility.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
@@ -22,15 +22,16 @@ type RecordRow = Omit<PatientRecord, "body"> & RowOf<"patient_records", "body">;
 const ofPatient = "r.tenant_id = patient.tenant_id and r.patient_id = patient.id";
 const recordColumns = "id, patient_id, author_id, kind, body, created_at";
 
+/** Adds a record to a patient. @throws NotFound */
 export async function createRecord(call: Create): Promise<PatientRecord> {
   const { patient_id: patientId, kind, body } = call.params;
-  const sight = visibilityOf(call);
-  const { tenantId, userId } = sight;
+  const visibility = visibilityOf(call);
+  const { tenantId, userId } = visibility;
   const { values, bind } = binder();
   const drawn = await call.db.writeOne<{ id: number }>({ tenantId }, call.caller, {
-    name: sight.canSeeAllPatients ? "patient_records.draw" : "patient_records.draw_in_department",
+    name: visibility.canSeeAllPatients ? "patient_records.draw" : "patient_records.draw_in_department",
     text: `select nextval('patient_records_id_seq')::integer as id from patients p
-        where ${visibleTo(sight, bind)} and p.id = ${bind(patientId)}`,
+        where ${visibleTo(visibility, bind)} and p.id = ${bind(patientId)}`,
     values,
   });
   if (drawn === undefined) throw new NotFound("Patient");
@@ -54,33 +55,36 @@ export async function createRecord(call: Create): Promise<PatientRecord> {
   return { ...toWire(row), body };
 }
 
-/** Without a patient there is no row at all; with one and no record, the total alone: then `id` is null. */
+/**
+ * No row: the patient does not exist for this caller. A row whose `id` is null: the patient has no record.
+ */
 type Row = (RecordRow | { id: null }) & { total: number };
 
-/** So many records of a patient, and so many sealed bytes of theirs, are remembered together; of more than that, none. */
-const rememberedMax = 200;
-const rememberedBytesMax = 225_000;
+/** Records and sealed bytes of a patient that are cached together. Beyond either bound, nothing is cached. */
+const cachedRecordsMax = 200;
+const cachedBytesMax = 225_000;
 
+/** One page of a patient's records. The read is recorded before it is answered. @throws NotFound */
 export async function listRecords(call: List): Promise<Page<ListedRecord>> {
-  const sight = visibilityOf(call);
+  const visibility = visibilityOf(call);
   if (!isCacheOff(call)) {
     const { patient_id: patientId } = call.params;
-    const place = { tenantId: sight.tenantId, patientId, part: "records" } as const;
+    const cacheKey = { tenantId: visibility.tenantId, patientId, part: "records" } as const;
     const count = (all: readonly ListedRecord[]) => ({ count: pageOfAll(call, all).items.length });
-    const all = await readRemembered(
+    const all = await readCached(
       call,
-      sight,
-      place,
-      () => loadRecords(call, place),
+      visibility,
+      cacheKey,
+      () => loadRecords(call, cacheKey),
       "record.list",
       count,
     );
     if (all !== undefined) return pageOfAll(call, all);
   }
-  return listAnew(call, sight);
+  return listUncached(call, visibility);
 }
 
-/** A page of all the records of a patient, which come in the order of their ids. */
+/** A page of all records, which arrive in the order of their ids. */
 function pageOfAll({ params }: List, all: readonly ListedRecord[]): Page<ListedRecord> {
   const { page, limit, sort_by: by, sort_order: order } = params;
   const sorted = [...all];
@@ -90,11 +94,14 @@ function pageOfAll({ params }: List, all: readonly ListedRecord[]): Page<ListedR
   return toPage(sorted.slice(offset, offset + limit), all.length, page, limit);
 }
 
-/** One statement, so that the stamp is that of these very records. What is too much is measured, but not read. */
+/**
+ * Loads all records of a patient for the cache. One statement, so that the stamp belongs to exactly these
+ * records. If they exceed the bounds, only their size is read.
+ */
 export async function loadRecords(
   call: Call<unknown>,
-  { tenantId, patientId }: Place,
-): Promise<Remembered<ListedRecord[]> | undefined> {
+  { tenantId, patientId }: CacheKey,
+): Promise<CachedContent<ListedRecord[]> | undefined> {
   const found = await call.db.read<
     RowOf<"patients", "stamp", { fits: boolean }> & (RecordRow | { id: null })
   >(
@@ -104,10 +111,10 @@ export async function loadRecords(
       text: `select patient.stamp, size.fits, r.* from (select p.tenant_id, p.id, p.stamp from patients p
           where p.tenant_id = $1 and p.id = $2 and p.deleted_at is null) patient
         cross join lateral (
-          select count(*) <= ${rememberedMax} and coalesce(sum(octet_length(body)), 0) <= ${rememberedBytesMax} as fits
-          from (select body from patient_records r where ${ofPatient} order by id limit ${rememberedMax + 1}) counted) size
+          select count(*) <= ${cachedRecordsMax} and coalesce(sum(octet_length(body)), 0) <= ${cachedBytesMax} as fits
+          from (select body from patient_records r where ${ofPatient} order by id limit ${cachedRecordsMax + 1}) counted) size
         left join lateral (select ${recordColumns} from patient_records r where size.fits and ${ofPatient}
-          order by id limit ${rememberedMax}) r on true`,
+          order by id limit ${cachedRecordsMax}) r on true`,
       values: [tenantId, patientId],
     },
   );
@@ -119,12 +126,12 @@ export async function loadRecords(
   return content.some(({ body }) => body === null) ? undefined : { stamp: first.stamp, content };
 }
 
-async function listAnew(call: List, sight: Visibility): Promise<Page<ListedRecord>> {
+async function listUncached(call: List, visibility: Visibility): Promise<Page<ListedRecord>> {
   const { patient_id: patientId, page, limit, sort_by: by, sort_order: order } = call.params;
   const offset = offsetOf(page, limit);
-  const { tenantId } = sight;
+  const { tenantId } = visibility;
   const { values, bind } = binder();
-  const seen = `${visibleTo(sight, bind)} and p.id = ${bind(patientId)}`;
+  const seen = `${visibleTo(visibility, bind)} and p.id = ${bind(patientId)}`;
   const sort = by === "id" ? "" : `created_at ${order}, `;
   const text = `select total.total, r.* from (select p.tenant_id, p.id from patients p where ${seen}) patient
     cross join lateral (select count(*)::integer as total from patient_records r where ${ofPatient}) total
@@ -171,7 +178,7 @@ function toListed(keys: TenantKeys, row: RecordRow): ListedRecord {
   }
 }
 
-/** `body` keeps its place, to be filled in. */
+/** `body` is empty and set by the caller. The order of the properties is that of the answer. */
 function toWire({ id, patient_id, author_id, kind, created_at }: RecordRow): PatientRecord {
   return { id, patient_id, author_id, kind, body: "", created_at: toIso(created_at) };
 }

@@ -1,4 +1,4 @@
-// A patient as stored, sealed, and on the wire.
+// Conversion of a patient between the stored, the sealed and the JSON form.
 import { blindIndexesOf } from "./blind-indexes.ts";
 import { SealBroken } from "../shared/sealing/seal-broken.ts";
 import type { SealedColumn } from "../shared/sealing/registry.ts";
@@ -10,10 +10,10 @@ import type { RowOf } from "../shared/database/row.ts";
 type Column = SealedColumn<"patients">;
 type Field = NonNullable<ListedPatient["unreadable"]>[number];
 export type PatientTexts = Pick<Patient, Field>;
-/** null also where it does not open. */
+/** A field that does not open is null. */
 export type OpenedTexts = Pick<ListedPatient, Field>;
 
-/** The fields that each sealed column holds. Those of the identity are one JSON text, null where they are empty. */
+/** The fields in each sealed column. `identity` is one JSON text with all its fields, null for empty ones. */
 const fieldsOf = {
   identity: ["full_name", "birth_date", "phone"],
   notes: ["notes"],
@@ -38,11 +38,12 @@ export type PatientRow = RowOf<
 export const patientColumns = `p.id, p.tenant_id, p.department_id, p.record_number, p.identity, p.notes, p.version,
   p.created_at, p.updated_at`;
 
+/** All ciphertexts of the rows, to find the keys that open them. */
 export function sealedIn(rows: readonly PatientRow[]): Buffer[] {
   return rows.flatMap(({ identity, notes }) => (notes === null ? identity : [identity, notes]));
 }
 
-/** Also of a row that does not open whole: what does not is null, and named. */
+/** Opens a row. A column that does not open yields null, and its fields are listed as unreadable. */
 export function openPatient(
   keys: TenantKeys,
   row: PatientRow,
@@ -50,7 +51,7 @@ export function openPatient(
   const unreadable: Field[] = [];
   const identity = openColumn(keys, row, "identity", unreadable);
   const notes = openColumn(keys, row, "notes", unreadable);
-  // What opens was sealed here, by sealPatient(), for this very row and column: it needs no second look.
+  // Only sealPatient() seals this column, so a text that opens has this type.
   const fields = identity === null ? noIdentity : (JSON.parse(identity) as Identity);
   return { texts: { ...fields, notes }, unreadable };
 }
@@ -68,9 +69,10 @@ function openColumn(keys: TenantKeys, row: PatientRow, column: Column, unreadabl
 }
 
 /**
- * Values by column, as INSERT and UPDATE take them, with the blind indexes that belong to them.
- * @param texts all there are, also those that stay
- * @param changed a column is sealed anew only when one of its fields is among them
+ * Seals the changed columns. Returns the values by column, with their blind indexes, as INSERT and UPDATE
+ * take them.
+ * @param texts all fields, including unchanged ones
+ * @param changed a column is sealed again only when it contains one of these fields
  */
 export function sealPatient(
   keys: TenantKeys,
@@ -90,10 +92,12 @@ export function sealPatient(
   return sealed;
 }
 
+/** Converts a row and its opened fields to its JSON form. */
 export function toPatient(row: PatientRow, texts: PatientTexts): Patient {
   return { ...toListedPatient(row, texts, []), full_name: texts.full_name };
 }
 
+/** The same for a list, where fields may be unreadable. */
 export function toListedPatient(
   row: PatientRow,
   texts: OpenedTexts,

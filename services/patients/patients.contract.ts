@@ -1,4 +1,5 @@
-// Patients and what is written about them. Everybody signed in may call; whose patients they see, the action decides.
+// Actions for patients and their records. Every signed-in user may call them; the action decides which
+// patients the user may see.
 import { allow, onlyServices, signedIn } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { deletedList } from "../shared/deleted.ts";
@@ -13,7 +14,7 @@ import { birthDateFault, phoneFault } from "./patients.rules.ts";
 
 export const patientSorts = ["id", "record_number", "created_at"] as const;
 const recordSorts = ["id", "created_at"] as const;
-/** 200 of the longest make a page that still fits on the bus. */
+/** A page of 200 records with the longest bodies still fits on the bus. */
 const longTextMax = 10_000;
 
 const head = {

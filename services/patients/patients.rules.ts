@@ -1,16 +1,18 @@
-// Pure decisions about patients: who sees whom, and which dates and numbers are some.
+// Pure decisions about patients: departments, dates and phone numbers.
 import { Forbidden } from "../shared/errors.ts";
 import type { Moment } from "../shared/params/rules.ts";
 
+/** The user's rights concerning patients. */
 export interface Viewer {
   departmentId: number | null;
   canSeeAllPatients: boolean;
 }
 
 /**
- * The department a patient is put into. Only who sees all patients may name another than their own, or none; whoever is
- * in no department and does not see all has none to put a patient into.
- * @param asked undefined: the viewer's own
+ * The department of a new or changed patient. Only a user who sees all patients may name another department
+ * than the own one, or none. A user without a department who does not see all patients cannot create one.
+ * @param asked undefined for the viewer's own department
+ * @throws Forbidden `no_department` or `foreign_department`
  */
 export function departmentFor(viewer: Viewer, asked: number | null | undefined): number | null {
   const { departmentId: own, canSeeAllPatients } = viewer;
@@ -23,7 +25,10 @@ export function departmentFor(viewer: Viewer, asked: number | null | undefined):
 
 const msPerDay = 86_400_000;
 
-/** @param now ISO 8601; a day is granted beyond it, as it is tomorrow already somewhere */
+/**
+ * @param now ISO 8601; one more day is accepted, because of time zones ahead of UTC
+ * @returns the reason of a refusal, or undefined
+ */
 export function birthDateFault({ at, dateOnly }: Moment, now: string): string | undefined {
   if (!dateOnly) return "a birth date is a date without a time";
   if (at < "1800") return "a birth date is not before 1800";
@@ -31,6 +36,7 @@ export function birthDateFault({ at, dateOnly }: Moment, now: string): string | 
   return undefined;
 }
 
+/** @returns the reason why the text is refused as a phone number, or undefined */
 export function phoneFault(phone: string): string | undefined {
   const digits = phone.replace(/\D/g, "").length;
   const plain = /^\+?[\d ()./-]+$/.test(phone);
@@ -39,7 +45,7 @@ export function phoneFault(phone: string): string | undefined {
     : "a phone number has 3 to 20 digits, a + only in front, and otherwise spaces, dots, slashes, dashes and brackets";
 }
 
-/** What begins with `prefix` lies from it, included, up to the answer, excluded, in the order of code points. */
+/** The exclusive upper bound of the texts that begin with `prefix`, in the order of code points. */
 export function endOfPrefix(prefix: string): string {
   return `${prefix}\u{10ffff}`;
 }

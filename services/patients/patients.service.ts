@@ -1,10 +1,11 @@
-// Patients and what is written about them.
-// Life cycle: created → changed, one version after the other → deleted (hidden at once) → purged with all records after
-// the retention, or restored by an operator until then. A record is written once.
-// Promises: names, birth dates, phone numbers, notes and records are at rest only sealed, and stand in no log, event,
-// audit entry, job or error; of two changes to one version one wins; every read is in the audit log before it is
-// answered; who may not see a patient cannot tell it from one that does not exist.
-// Does not: keep keys (crypto).
+// Patients and their records.
+// Life cycle: created → changed, version by version → deleted (hidden at once) → purged with all records
+// after the retention, or restored by an operator until then. A record is written once.
+// Promises: names, birth dates, phone numbers, notes and records are stored only in sealed form, and appear
+// in no log, event, audit entry, job or error. Of two changes to one version one succeeds. Every read is in
+// the audit log before it is answered. A patient that the caller may not see gets the same answer as one that
+// does not exist.
+// Does not store keys (crypto).
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { detectors } from "../../mixins/healing/detectors.ts";
@@ -13,7 +14,8 @@ import { implement } from "../shared/bus/bus.ts";
 import { jobFaults } from "../../mixins/healing/job-faults.ts";
 import { cacheDiffers } from "./cache-faults.ts";
 import { updatePatient } from "./change-patient.ts";
-import { createPatient, removePatient } from "./keep-patients.ts";
+import { createPatient } from "./create-patient.ts";
+import { removePatient } from "./remove-patient.ts";
 import { listPatients } from "./list-patients.ts";
 import { createRecord, listRecords } from "./patient-records.ts";
 import { patientsContract } from "./patients.contract.ts";

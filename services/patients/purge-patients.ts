@@ -1,5 +1,4 @@
-// The end of deleted patients: their rows, and with them their records, go after the retention, in batches so that no
-// transaction grows with the number of them.
+// Purges deleted patients, with their records, after the retention. Batches bound the size of a transaction.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import { inBatches } from "../shared/in-batches.ts";
@@ -9,6 +8,7 @@ import type { RowOf } from "../shared/database/row.ts";
 const batch = 500;
 const batchesMax = 200;
 
+/** The job `patients.purge`. At most `batch` × `batchesMax` patients per run. */
 export async function purgeDeletedPatients(this: { runtime: Runtime }): Promise<void> {
   const { config, database } = this.runtime;
   await inBatches({ rowsMax: batch, batchesMax }, () =>

@@ -1,5 +1,5 @@
-// Reading one patient. What cannot be recorded is not told. From the cache when it has the patient and the database says
-// that what it has is still so; from the database otherwise.
+// Reading one patient: from the cache when the database confirms that the cached value is current, otherwise
+// from the database. A read that cannot be recorded is not answered.
 import type { AuditChanges } from "../shared/audit-changes.ts";
 import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
@@ -15,67 +15,82 @@ import {
   sealedIn,
   toPatient,
 } from "./patient-row.ts";
-import type { Place } from "./cache-client.ts";
+import type { CacheKey } from "./cache-client.ts";
 import type { Patient } from "./patients.contract.ts";
 import { type Reading, RecordedReads } from "./recorded-read.ts";
-import { forget, isCacheOff, remember, type Remembered } from "./cached-reading.ts";
+import { dropOutdated, isCacheOff, readThroughCache, type CachedContent } from "./cached-reading.ts";
 import { visibleTo, visibilityOf, type Visibility } from "./visibility.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
 type OfPatient = Call<{ patient_id: number }>;
 
 const partsOf = perRuntime(({ database }) => ({ reads: new RecordedReads(database) }));
-/** A patient that changes all the time is read from the database in the end. */
-const triesMax = 3;
+/** After this many attempts a patient that changes continuously is read from the database. */
+const attemptsMax = 3;
 
+/** One patient. @throws NotFound, Unavailable `sealed_field_unreadable` */
 export async function readPatient(call: OfPatient): Promise<Patient> {
-  const sight = visibilityOf(call);
+  const visibility = visibilityOf(call);
   if (!isCacheOff(call)) {
-    const place = { tenantId: sight.tenantId, patientId: call.params.patient_id, part: "patient" } as const;
-    const found = await readRemembered(call, sight, place, () => loadPatient(call, place), "patient.read");
+    const cacheKey = {
+      tenantId: visibility.tenantId,
+      patientId: call.params.patient_id,
+      part: "patient",
+    } as const;
+    const found = await readCached(
+      call,
+      visibility,
+      cacheKey,
+      () => loadPatient(call, cacheKey),
+      "patient.read",
+    );
     if (found !== undefined) return found;
   }
-  return readAnew(call, sight);
+  return readUncached(call, visibility);
 }
 
 /**
- * @param load as `remember` takes it
- * @param changesOf what the audit entry says of the content
- * @returns what is so now, recorded; undefined when it has to be read without the cache
- * @throws NotFound alike for unseen, deleted and unknown patients
+ * Reads a value through the cache and records the read.
+ * @param load as for `remember`
+ * @param changesOf the facts about the content for the audit entry
+ * @returns the current content, or undefined when it has to be read without the cache
+ * @throws NotFound, alike for invisible, deleted and unknown patients
  */
-export async function readRemembered<T>(
+export async function readCached<T>(
   call: Call<unknown>,
-  sight: Visibility,
-  place: Place,
-  load: () => Promise<Remembered<T> | undefined>,
+  visibility: Visibility,
+  cacheKey: CacheKey,
+  load: () => Promise<CachedContent<T> | undefined>,
   action: Reading["action"],
   changesOf?: (content: T) => AuditChanges,
 ): Promise<T | undefined> {
-  for (let tries = 0; tries < triesMax; tries++) {
-    const known = await remember(call, place, load);
+  for (let tries = 0; tries < attemptsMax; tries++) {
+    const known = await readThroughCache(call, cacheKey, load);
     if (known === undefined) return undefined;
     const { stamp, content } = known;
     if (content === null) return undefined;
     const reading = {
-      patientId: place.patientId,
+      patientId: cacheKey.patientId,
       stamp,
       action,
       ...(changesOf && { changes: changesOf(content) }),
     };
-    const verdict = await partsOf(call.runtime).reads.ask(call.caller, sight, reading);
+    const verdict = await partsOf(call.runtime).reads.check(call.caller, visibility, reading);
     if (verdict === "fresh") return content;
     if (verdict === "unseen") throw new NotFound("Patient");
-    forget(call, place, known);
+    dropOutdated(call, cacheKey, known);
   }
   return undefined;
 }
 
-/** Whoever may see it. A patient that does not open whole is not remembered. */
+/**
+ * Loads a patient for the cache, regardless of who may see it. A patient that does not open completely is not
+ * cached.
+ */
 export async function loadPatient(
   call: Call<unknown>,
-  { tenantId, patientId }: Place,
-): Promise<Remembered<Patient> | undefined> {
+  { tenantId, patientId }: CacheKey,
+): Promise<CachedContent<Patient> | undefined> {
   const row = await call.db.readOne<PatientRow & RowOf<"patients", "stamp">>(
     { tenantId },
     {
@@ -92,10 +107,10 @@ export async function loadPatient(
     : { stamp: row.stamp, content: toPatient(row, wholeTexts(texts, unreadable)) };
 }
 
-async function readAnew(call: OfPatient, sight: Visibility): Promise<Patient> {
-  const row = await findPatient(call, sight);
+async function readUncached(call: OfPatient, visibility: Visibility): Promise<Patient> {
+  const row = await findPatient(call, visibility);
   const { texts, unreadable } = await openRow(call, row);
-  const { tenantId } = sight;
+  const { tenantId } = visibility;
   const target = { type: "patient", id: row.id };
   if (unreadable.length > 0) {
     const changes = { code: "sealed_field_unreadable", fields: unreadable };
@@ -112,18 +127,18 @@ async function readAnew(call: OfPatient, sight: Visibility): Promise<Patient> {
   return patient;
 }
 
-/** @throws NotFound alike for unseen, deleted and unknown patients */
-export async function findPatient(call: OfPatient, sight: Visibility): Promise<PatientRow> {
+/** @throws NotFound, alike for invisible, deleted and unknown patients */
+export async function findPatient(call: OfPatient, visibility: Visibility): Promise<PatientRow> {
   const { values, bind } = binder();
-  const text = `select ${patientColumns} from patients p where ${visibleTo(sight, bind)}
+  const text = `select ${patientColumns} from patients p where ${visibleTo(visibility, bind)}
     and p.id = ${bind(call.params.patient_id)}`;
-  const name = sight.canSeeAllPatients ? "patients.get" : "patients.get_in_department";
-  const row = await call.db.readOne<PatientRow>({ tenantId: sight.tenantId }, { name, text, values });
+  const name = visibility.canSeeAllPatients ? "patients.get" : "patients.get_in_department";
+  const row = await call.db.readOne<PatientRow>({ tenantId: visibility.tenantId }, { name, text, values });
   if (row === undefined) throw new NotFound("Patient");
   return row;
 }
 
-/** Opens what opens; the rest is named, and in the log. */
+/** Opens the fields that open. The others are listed as unreadable and logged. */
 export async function openRow(call: Call<unknown>, row: PatientRow): Promise<ReturnType<typeof openPatient>> {
   const keys = await openingKeys(call, row.tenant_id, sealedIn([row]));
   const opened = openPatient(keys, row);
@@ -134,7 +149,10 @@ export async function openRow(call: Call<unknown>, row: PatientRow): Promise<Ret
   return opened;
 }
 
-/** @throws Unavailable when a field did not open: half a patient is not told as if it were a whole one */
+/**
+ * @throws Unavailable `sealed_field_unreadable` when a field did not open, because an incomplete patient must
+ * not look complete
+ */
 export function wholeTexts({ full_name, ...rest }: OpenedTexts, unreadable: readonly string[]): PatientTexts {
   if (unreadable.length > 0 || full_name === null) {
     throw new Unavailable("sealed_field_unreadable", "A sealed field of this patient cannot be opened");

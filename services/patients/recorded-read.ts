@@ -1,7 +1,7 @@
-// The one statement behind every answer that comes from the cache. It asks the database, after the request has begun,
-// whether the caller sees the patient and whether the value's stamp is still the present one, and writes the audit entry
-// of the reading if both hold. That is why no outdated value can be told, whatever the cache's nodes do: the cache
-// remembers, the database says whether the memory is true. It costs nothing extra, as a reading has to be recorded anyway.
+// The statement behind every answer from the cache. It asks the database, after the request has begun,
+// whether the caller may see the patient and whether the value's stamp is current, and writes the audit entry
+// of the read if both hold. So an outdated value is never returned, whatever the nodes of the cache do. The
+// statement costs nothing extra, because each read must be recorded anyway.
 import type { AuditChanges } from "../shared/audit-changes.ts";
 import { Caller } from "../shared/caller.ts";
 import { appendEntries, entryArrays, type EntryValues, entryValues } from "../shared/database/change.ts";
@@ -10,13 +10,14 @@ import { TenantBatches } from "../shared/tenant-batches.ts";
 import type { Visibility } from "./visibility.ts";
 
 export type Verdict =
-  /** The value is what a reading now would give; the reading is recorded. */
+  /** The value is current, and the read is recorded. */
   | "fresh"
-  /** The patient has changed since; nothing is recorded yet. */
+  /** The patient was changed since; nothing is recorded. */
   | "changed"
-  /** There is no such patient for this caller. */
+  /** The patient does not exist for this caller. */
   | "unseen";
 
+/** A read of a cached value. */
 export interface Reading {
   patientId: number;
   stamp: string;
@@ -24,14 +25,16 @@ export interface Reading {
   changes?: AuditChanges;
 }
 
-interface Asked {
+interface PendingRead {
   patientId: number;
   stamp: string;
-  sight: Visibility;
+  visibility: Visibility;
   entry: EntryValues;
 }
 
-/** The subquery keeps the planner at one index look-up for each question, whatever it expects of the tenant's size. */
+/**
+ * The subquery with `limit 1` makes the planner use one index look-up per request, whatever size it expects.
+ */
 const text = `with seen as materialized (
     select place::integer, now_there.stamp = a.stamp as fresh
     from unnest($2::integer[], $3::uuid[], $4::integer[], $5::boolean[]) with ordinality
@@ -45,23 +48,32 @@ const text = `with seen as materialized (
     select ${appendEntries(6, "places")} from fresh
   ) select place, fresh from seen, noted`;
 
+/** Batches the checks per tenant. */
 export class RecordedReads {
-  readonly #batches: TenantBatches<Asked, Verdict>;
+  readonly #batches: TenantBatches<PendingRead, Verdict>;
 
   constructor(database: Database) {
-    this.#batches = new TenantBatches((tenantId, asked) => ask(database, tenantId, asked));
+    this.#batches = new TenantBatches((tenantId, asked) => checkBatch(database, tenantId, asked));
   }
 
-  /** Resolves when the entry, if there is one, is committed. */
-  ask(caller: Caller, sight: Visibility, { patientId, stamp, action, changes }: Reading): Promise<Verdict> {
+  /** Resolves when the audit entry, if there is one, is committed. */
+  check(
+    caller: Caller,
+    visibility: Visibility,
+    { patientId, stamp, action, changes }: Reading,
+  ): Promise<Verdict> {
     const target = { type: "patient", id: patientId };
-    const facts = { tenantId: sight.tenantId, action, target, ...(changes && { changes }) };
+    const facts = { tenantId: visibility.tenantId, action, target, ...(changes && { changes }) };
     const entry = entryValues(facts, caller);
-    return this.#batches.add(sight.tenantId, { patientId, stamp, sight, entry });
+    return this.#batches.add(visibility.tenantId, { patientId, stamp, visibility, entry });
   }
 }
 
-async function ask(database: Database, tenantId: number, asked: readonly Asked[]): Promise<Verdict[]> {
+async function checkBatch(
+  database: Database,
+  tenantId: number,
+  asked: readonly PendingRead[],
+): Promise<Verdict[]> {
   const rows = await database.write<{ place: number; fresh: boolean }>(
     { tenantId },
     Caller.system("patients"),
@@ -72,8 +84,8 @@ async function ask(database: Database, tenantId: number, asked: readonly Asked[]
         tenantId,
         asked.map(({ patientId }) => patientId),
         asked.map(({ stamp }) => stamp),
-        asked.map(({ sight }) => sight.departmentId),
-        asked.map(({ sight }) => sight.canSeeAllPatients),
+        asked.map(({ visibility }) => visibility.departmentId),
+        asked.map(({ visibility }) => visibility.canSeeAllPatients),
         ...entryArrays(asked.map(({ entry }) => entry)),
       ],
     },

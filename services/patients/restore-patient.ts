@@ -1,11 +1,11 @@
-// Bringing a deleted patient back, until the purge: an operator's work, from the REPL. The answer names the patient by
-// numbers alone, as a terminal is no place for what is sealed.
+// Restores a deleted patient before its purge, on request of an operator from the REPL. The answer contains
+// only ids, because sealed data must not appear on a terminal.
 import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, Forbidden, NotFound } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
 import { ownTenant } from "../shared/administered-scope.ts";
-import { patientViolations } from "./keep-patients.ts";
+import { patientViolations } from "./create-patient.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
 interface Restored {
@@ -14,7 +14,10 @@ interface Restored {
   version: number;
 }
 
-/** @throws Conflict when it is not deleted, or when another patient has its record number by now */
+/**
+ * @throws Forbidden, NotFound, Conflict `not_deleted`, or `record_number_taken` when another patient has the
+ * record number now
+ */
 export async function restorePatient(call: Call<{ patient_id: number }>): Promise<Restored> {
   if (ownTenant(call.caller) !== undefined) throw new Forbidden();
   const { patient_id: id } = call.params;

@@ -1,8 +1,14 @@
-// The card provider signs bytes: `Provider-Signature: t=<unix>,v1=<hex>` is the HMAC-SHA256 of `t.body`, and nothing is
-// parsed before it holds. The bytes have one reading, so what is not read may hold anything. Several v1 (while the provider changes its secret) and other schemes may stand beside it. A
-// signature is good for five minutes before and after its time, so a captured request soon is worth nothing.
+// The card provider signs the bytes: `Provider-Signature: t=<unix>,v1=<hex>` with the HMAC-SHA256 of
+// `t.body`. The body is parsed only after the signature was verified. As the bytes are signed, fields that
+// are not read may hold anything. The header may contain several v1 (while the provider changes its secret)
+// and other schemes. A signature is valid for five minutes before and after its time, which limits replays.
 import { Invalid } from "../shared/errors.ts";
-import { type Delivery, invalidSignature, type Notification, type ProviderAdapter } from "./adapter.ts";
+import {
+  type IncomingNotification,
+  invalidSignature,
+  type Notification,
+  type ProviderAdapter,
+} from "./adapter.ts";
 import { Facts, statusOfType } from "./read-facts.ts";
 import { isSignedBy } from "./signatures.ts";
 import { Ambiguities, parseNotification } from "./unambiguous-json.ts";
@@ -10,23 +16,27 @@ import { Ambiguities, parseNotification } from "./unambiguous-json.ts";
 const toleranceSeconds = 300;
 const partsMax = 20;
 
+/** The adapter of the card provider. */
 export const cardProvider: ProviderAdapter = {
   provider: "card",
   secretsOf: (config) => config.cardWebhookSecrets,
   read(delivery, secrets) {
     if (secrets.length > 0 && !isSigned(delivery, secrets)) throw invalidSignature();
     const ambiguities = new Ambiguities();
-    const parsed = parseNotification(delivery.bytes, ambiguities.note);
+    const parsed = parseNotification(delivery.bytes, ambiguities.record);
     if ("failure" in parsed) throw new Invalid([parsed.failure]);
     return notificationIn(new Facts(parsed.value, ambiguities), secrets.length > 0);
   },
 };
 
-function isSigned({ bytes, signature = "", nowMs }: Delivery, secrets: readonly string[]): boolean {
+function isSigned(
+  { bytes, signature = "", nowMs }: IncomingNotification,
+  secrets: readonly string[],
+): boolean {
   const parts = signature.split(",").map((part) => part.trim().split("="));
   const stamps = parts.filter(([name]) => name === "t").map(([, value = ""]) => value);
   const [stamp = ""] = stamps;
-  // Of two times one would be checked and the other perhaps believed.
+  // With two times, one could be verified and the other one used.
   if (parts.length > partsMax || stamps.length !== 1 || !/^\d{1,12}$/.test(stamp)) return false;
   const given = parts
     .filter(([name, , ...rest]) => name === "v1" && rest.length === 0)

@@ -1,42 +1,47 @@
-// Decides a batch on what was read of it, one notification after the other as they came: which are new, what each makes
-// of its payment, and all that is to be written for it. Decides alone: no clock, no database.
+// Decides about a batch of notifications in the order of arrival, from the data that was read for it: which
+// ones are new, how each changes its payment, and what has to be written. A pure decision without clock and
+// database.
 import type { AuditChanges } from "../shared/audit-changes.ts";
 import canonicalize from "canonicalize";
 import type { Caller } from "../shared/caller.ts";
 import type { Notification, PaymentFacts } from "./adapter.ts";
-import { type Known, type Line, toRow, toState, type Written } from "./inbox-statements.ts";
-import { afterNotification, eventOfChange, isSeen, type PaymentState } from "./payment.rules.ts";
+import { type KnownState, type Line, toRow, toState, type BatchWrites } from "./inbox-statements.ts";
+import { afterNotification, eventOfChange, isVisibleChange, type PaymentState } from "./payment.rules.ts";
 
+/** A notification to decide about. */
 export interface Item {
   provider: string;
   notification: Notification;
-  /** SHA-256 of the bytes, hex. */
+  /** SHA-256 of the bytes, in hex. */
   hash: string;
   caller: Caller;
-  /** Of the request that brought it, where that is recorded: `traceparent`. */
+  /** The `traceparent` of the request, if it is traced. */
   trace?: string | undefined;
 }
 
-/** Of a conflict: whose log it belongs into, the one's whom the first was for; the platform's when it was for nobody. */
+/**
+ * For a conflict: the tenant whose audit log records it, that of the first notification, or the platform
+ * tenant.
+ */
 export type Outcome = "taken" | "duplicate" | { conflictIn: number | null };
 
-interface Seen {
+interface KnownNotification {
   hash: string;
   state: string;
   tenantId: number | null;
 }
 
-interface Held {
+interface KnownPayment {
   state: PaymentState;
   version: number;
   changed: boolean;
 }
 
-/** @returns one outcome per item, and what to write, undefined when nothing */
+/** @returns one outcome per item, and what to write; undefined when nothing has to be written */
 export function decideBatch(
   items: readonly Item[],
-  known: Known,
-): { outcomes: Outcome[]; written?: Written } {
+  known: KnownState,
+): { outcomes: Outcome[]; written?: BatchWrites } {
   const batch = new Batch(known);
   const outcomes = items.map((item) => batch.take(item));
   const written = batch.written();
@@ -44,15 +49,15 @@ export function decideBatch(
 }
 
 class Batch {
-  readonly #known: Known;
-  readonly #seen = new Map<string, Seen>();
-  readonly #payments = new Map<string, Held & { provider: string; paymentId: string }>();
+  readonly #known: KnownState;
+  readonly #notifications = new Map<string, KnownNotification>();
+  readonly #payments = new Map<string, KnownPayment & { provider: string; paymentId: string }>();
   readonly #lines: Line[] = [];
 
-  constructor(known: Known) {
+  constructor(known: KnownState) {
     this.#known = known;
     for (const { provider, id, hash, state, tenant_id: tenantId } of known.notifications ?? [])
-      this.#seen.set(keyOf(provider, id), { hash, state, tenantId });
+      this.#notifications.set(keyOf(provider, id), { hash, state, tenantId });
     for (const row of known.payments ?? []) {
       const { provider, payment_id: paymentId, version } = row;
       const held = { provider, paymentId, state: toState(row), version, changed: false };
@@ -63,19 +68,19 @@ class Batch {
   take(item: Item): Outcome {
     const { provider, notification, hash } = item;
     const key = keyOf(provider, notification.id);
-    const before = this.#seen.get(key);
-    // What nobody had signed must not stand in the way of what somebody did.
+    const before = this.#notifications.get(key);
+    // An unverified notification must not block a verified one with the same id.
     if (before === undefined || (before.state === "unverified" && notification.verified)) {
       const line = this.#lineOf(item);
       this.#lines.push(line);
-      this.#seen.set(key, { hash, state: line.state, tenantId: line.tenant_id });
+      this.#notifications.set(key, { hash, state: line.state, tenantId: line.tenant_id });
       return "taken";
     }
     if (before.hash === hash) return "duplicate";
     return { conflictIn: before.tenantId ?? this.#known.platform_id };
   }
 
-  written(): Written | undefined {
+  written(): BatchWrites | undefined {
     if (this.#lines.length === 0) return undefined;
     const payments = [...this.#payments.values()].filter(({ changed }) => changed);
     const tenantId = this.#known.tenant?.id ?? 0;
@@ -103,14 +108,14 @@ class Batch {
     return { ...line, state: seen === undefined ? "stale" : "applied", tenant_id: tenant.id, ...seen };
   }
 
-  /** @returns entry and event of a change that shows; undefined when the notification is stale */
+  /** @returns the audit entry and event of a visible change; undefined when the notification is stale */
   #apply(item: Item, payment: PaymentFacts): Partial<Line> | undefined {
     const { provider, notification, caller, trace } = item;
-    const { paymentId, tenant: _tenant, ...said } = payment;
+    const { paymentId, tenant: _tenant, ...reported } = payment;
     const key = keyOf(provider, paymentId);
     const held = this.#payments.get(key);
     const before = held?.state;
-    const after = afterNotification(before, { ...said, notificationId: notification.id });
+    const after = afterNotification(before, { ...reported, notificationId: notification.id });
     if (before === after) return undefined;
     this.#payments.set(key, {
       provider,
@@ -119,7 +124,7 @@ class Batch {
       version: held?.version ?? 0,
       changed: true,
     });
-    if (!isSeen(before, after)) return undefined;
+    if (!isVisibleChange(before, after)) return undefined;
     const { status, amount, currency } = after;
     const change = { from: before?.status ?? null, status, amount, currency };
     const facts = {
@@ -135,7 +140,7 @@ class Batch {
   }
 }
 
-/** An audit entry's columns. Nobody of ours is the actor: where it came from is recorded. */
+/** The columns of an audit entry. It has no user, so it records the origin of the request. */
 function entryOf(
   { facts: { ip, userAgent, requestId } }: Caller,
   paymentId: string,

@@ -1,14 +1,15 @@
-// The two statements of the intake. The first reads all that is known of a batch; the second writes all that follows from
-// it, or nothing: notifications, payments, events and audit entries are one transaction. Where another process was
-// quicker with one of the rows, the second takes itself back and the batch is decided anew.
+// The two statements of the intake. The first reads everything known about a batch. The second writes
+// everything that follows, in one transaction: notifications, payments, events and audit entries. If another
+// process was faster with one of the rows, the second rolls back and the batch is decided again.
 import type { Statement } from "../shared/database/scope.ts";
 import type { PaymentState, Status } from "./payment.rules.ts";
 
-/** The SQLSTATE of payments_raced(). */
+/** The SQLSTATE that payments_raced() raises. */
 export const racedCode = "RP001";
 
-export interface Known {
-  /** null: no tenant that lives has this subdomain. */
+/** The result of the first statement. */
+export interface KnownState {
+  /** Null when no tenant has this subdomain. */
   tenant: { id: number; active: boolean } | null;
   platform_id: number | null;
   notifications:
@@ -17,6 +18,7 @@ export interface Known {
   payments: PaymentRow[] | null;
 }
 
+/** A stored payment. Times are ISO 8601. */
 export interface PaymentRow {
   provider: string;
   payment_id: string;
@@ -33,6 +35,7 @@ export interface PaymentRow {
   version: number;
 }
 
+/** The statement that reads what is known about the batch of one tenant. */
 export function readStatement(
   subdomain: string,
   asked: readonly { provider: string; id: string; paymentId: string | null }[],
@@ -49,36 +52,37 @@ export function readStatement(
   };
 }
 
-/** What one notification leaves behind; what is undefined or null is not written. */
+/** What is written for one notification. Undefined or null parts are not written. */
 export interface Line {
   provider: string;
   notification_id: string;
   state: string;
   type: string;
-  /** Hex. */
+  /** In hex. */
   body_hash: string;
   tenant_id: number | null;
   payment_id?: string | undefined;
   occurred_at?: string | undefined;
-  /** The audit entry's; none: no entry. */
+  /** The audit entry's action. Without it no entry is written. */
   action?: string;
   target_type?: string;
   target_id?: string;
   outcome?: "ok";
-  /** RFC 8785 JSON: the entry's changes and the event's payload. */
+  /** RFC 8785 JSON: the changes in the audit entry and the payload of the event. */
   facts?: string;
   ip?: string | null;
   user_agent?: string | null;
   request_id?: string;
-  /** The event's; none: no event. */
+  /** The event's kind. Without it no event is written. */
   kind?: string;
-  /** Of the request that told it, so that its deliveries are part of that trace. */
+  /** The `traceparent` of the request, so that the event's deliveries belong to the same trace. */
   trace?: string | undefined;
 }
 
-export interface Written {
+/** Everything to write for a batch. */
+export interface BatchWrites {
   lines: readonly Line[];
-  /** All of one tenant. */
+  /** All payments belong to one tenant. */
   payments: readonly (PaymentRow & { tenant_id: number })[];
 }
 
@@ -91,7 +95,8 @@ const lineTypes = lineColumns
 const paymentColumns = `tenant_id, provider, payment_id, status, amount, currency, occurred_at, pending_at, failed_at,
   succeeded_at, refunded_at, newest_at, newest_id, version`;
 
-export function writeStatement({ lines, payments }: Written): Statement {
+/** The statement that writes the batch. It raises `racedCode` when a row was changed meanwhile. */
+export function writeStatement({ lines, payments }: BatchWrites): Statement {
   return {
     name: "payments.take",
     text: `with line as materialized (
@@ -137,6 +142,7 @@ export function writeStatement({ lines, payments }: Written): Statement {
 const isoOf = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString());
 const msOf = (at: string | null | undefined) => (at == null ? undefined : Date.parse(at));
 
+/** Converts a row to the state of the rules. */
 export function toState(row: PaymentRow): PaymentState {
   const { status, amount, currency } = row;
   const moments = {
@@ -155,6 +161,7 @@ export function toState(row: PaymentRow): PaymentState {
   };
 }
 
+/** Converts a state to its row. */
 export function toRow(provider: string, paymentId: string, state: PaymentState, version: number): PaymentRow {
   const { status, amount, currency, latest, newest } = state;
   return {

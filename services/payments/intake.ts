@@ -1,6 +1,6 @@
-// Takes notifications in: verified, read, written down, and only then answered. What comes for one tenant while a batch
-// of it is under way goes together with the next one, so that a transaction, and the tenant's place in the audit log, is
-// shared by many under load and nothing waits for a clock.
+// Receives notifications: each is verified, parsed and stored before it is answered. Notifications of one
+// tenant that arrive while a batch is being written form the next batch. So under load many share a
+// transaction and the lock on the tenant's audit log, and no timer delays them.
 import { createHash } from "node:crypto";
 import type { Call } from "../shared/bus/bus.ts";
 import { Caller } from "../shared/caller.ts";
@@ -14,15 +14,18 @@ import type { Runtime } from "../../host/process/runtime.ts";
 import { TenantBatches } from "../shared/tenant-batches.ts";
 import type { ProviderAdapter } from "./adapter.ts";
 import { decideBatch, type Item, type Outcome } from "./decide-batch.ts";
-import { type Known, racedCode, readStatement, writeStatement } from "./inbox-statements.ts";
+import { type KnownState, racedCode, readStatement, writeStatement } from "./inbox-statements.ts";
 import { currentContext } from "../shared/tracing.ts";
-import { countPayments } from "./payment-counters.ts";
+import { countPayments } from "./payment-metrics.ts";
 import { limitUnsigned } from "./limit-unsigned.ts";
 
-const triesMax = 8;
-/** Of a batch, which may hold what several have sent. */
+const attemptsMax = 8;
+/** The caller of a batch, which may contain the notifications of several requests. */
 const caller = Caller.system("payments");
-/** A batch costs what ten notifications cost: it is worth some turns of the event loop, well below a millisecond each. */
+/**
+ * A batch costs as much as ten notifications, so collecting it for some turns of the event loop pays. A turn
+ * takes well below a millisecond.
+ */
 const gatherTurnsMax = 20;
 
 const batchesOf = perRuntime(
@@ -38,8 +41,9 @@ interface Params {
 }
 
 /**
- * @throws BadRequest, Invalid (the adapter's), Conflict: the same id came before with other bytes, TooManyRequests: nobody
- * vouches for it, and there are many of that kind
+ * Stores a notification and applies it to its payment.
+ * @throws BadRequest, Invalid (from the adapter), Conflict `notification_differs` when the id was used with
+ * other content, TooManyRequests for too many unsigned ones
  */
 export async function takeNotification(
   call: Call<Params>,
@@ -51,7 +55,7 @@ export async function takeNotification(
   const hash = createHash("sha256").update(bytes).digest("hex");
   const { provider } = adapter;
   if (!notification.verified) await limitUnsigned(call, provider);
-  // Of what acts on nothing, whose it would be does not matter.
+  // A notification without effect belongs to no tenant.
   const subdomain = notification.verified ? (notification.payment?.tenant ?? "") : "";
   const trace = currentContext()?.span?.traceparent;
   const item: Item = { provider, notification, hash, caller: call.caller, trace };
@@ -65,7 +69,9 @@ export async function takeNotification(
   return { received: true, duplicate: outcome === "duplicate" };
 }
 
-/** It changes nothing, so its entry need not be part of the batch. Whoever goes on contradicting themselves is summed up. */
+/**
+ * The entry changes nothing, so it need not be in the batch's transaction. Repeated conflicts are summarised.
+ */
 async function recordConflict(call: Call<unknown>, item: Item, tenantId: number | null): Promise<void> {
   if (tenantId === null) return;
   const { provider, notification } = item;
@@ -77,7 +83,10 @@ async function recordConflict(call: Call<unknown>, item: Item, tenantId: number 
   );
 }
 
-/** Resolves when all of it is committed. */
+/**
+ * Resolves when the batch is committed. Decides again when another process was faster.
+ * @throws Unavailable after `triesMax` attempts
+ */
 async function takeBatch(
   runtime: Runtime,
   subdomain: string,
@@ -89,8 +98,8 @@ async function takeBatch(
     id,
     paymentId: payment?.paymentId ?? null,
   }));
-  for (let tried = 0; tried < triesMax; tried++) {
-    const known = await database.readOne<Known>(platform, readStatement(subdomain, asked));
+  for (let tried = 0; tried < attemptsMax; tried++) {
+    const known = await database.readOne<KnownState>(platform, readStatement(subdomain, asked));
     if (known === undefined) throw new Error("a select without a table answered no row");
     const { outcomes, written } = decideBatch(items, known);
     try {

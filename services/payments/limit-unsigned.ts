@@ -1,6 +1,7 @@
-// Without a secret nobody vouches for a notification: anybody may post as many as they like, under ids of their own. So there
-// are few a minute from one address, and few a day in all. Beyond that it is 429, not a silent 200: a provider comes
-// again with what was refused, and once a secret is set it counts. What is signed is never held up by this.
+// Without a secret, notifications cannot be verified, and anybody may post any number with any ids. So their
+// number is limited per minute and address, and per day in total. Above the limit the answer is 429, not a
+// silent 200: the provider retries it, and after a secret is set it counts. Signed notifications are not
+// limited.
 import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { limitDaily } from "../shared/limits/daily-limit.ts";

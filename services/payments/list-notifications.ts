@@ -1,5 +1,5 @@
-// The inbox of notifications as operators see it, and one payment with what was told of it. Both reach over all tenants: most
-// notifications that act on nothing are nobody's.
+// The inbox of notifications for superadmins, and one payment with its notifications. Both cover all tenants,
+// because most notifications without effect belong to none.
 import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import { platform, preparedName } from "../shared/database/scope.ts";
@@ -15,12 +15,16 @@ const historyMax = 200;
 const columns = `n.provider, n.notification_id, n.type, n.state, n.tenant_id, n.payment_id, n.occurred_at, n.received_at,
   encode(n.body_hash, 'hex') as body_sha256`;
 
-/** The page hangs on the total by a left join, so an empty page still brings it: then `provider` is null. */
+/**
+ * The page is joined to the total by a left join, so an empty page still carries the total; its `provider` is
+ * null.
+ */
 type Row = Omit<PaymentNotification, "provider"> & {
   provider: PaymentNotification["provider"] | null;
   total: number;
 };
 
+/** One page of the inbox, the latest first. */
 export async function listNotifications(call: Call<Params>): Promise<Page<PaymentNotification>> {
   const { page, limit, provider, state } = call.params;
   const { values, bind } = binder();
@@ -40,6 +44,10 @@ export async function listNotifications(call: Call<Params>): Promise<Page<Paymen
   return toPage(items, rows[0]?.total ?? 0, page, limit);
 }
 
+/**
+ * One payment with at most `historyMax` of its notifications, in the order of occurrence.
+ * @throws NotFound
+ */
 export async function getPayment(call: Call<{ payment_id: number }>): Promise<PaymentHistory> {
   const payment = await call.db.readOne<Payment>(platform, {
     name: "payments.get",
@@ -58,7 +66,7 @@ export async function getPayment(call: Call<{ payment_id: number }>): Promise<Pa
   return { ...toPayment(payment), notifications: notifications.map(toNotification).reverse() };
 }
 
-/** Its moments as PostgreSQL writes them. */
+/** @param row with times in PostgreSQL's format */
 function toNotification(row: PaymentNotification): PaymentNotification {
   const { provider, notification_id, type, state, tenant_id, payment_id, body_sha256 } = row;
   return {

@@ -1,4 +1,4 @@
-// The list of payments, of one tenant or, for a superadmin, of all that live.
+// The list of payments of one tenant, or of all tenants for a superadmin.
 import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import { preparedName, type Scope, type Statement } from "../shared/database/scope.ts";
@@ -13,9 +13,12 @@ type Params = ParamsOf<(typeof paymentsContract)["payments.list"]>;
 export const paymentColumns = `p.id, p.tenant_id, p.provider, p.payment_id, p.status, p.amount, p.currency, p.occurred_at, p.created_at,
   p.updated_at`;
 
-/** The page hangs on the total by a left join, so an empty page still brings it: then `id` is null. */
+/**
+ * The page is joined to the total by a left join, so an empty page still carries the total; its `id` is null.
+ */
 type Row = Omit<Payment, "id"> & { id: Column<"payments", "id"> | null; total: number };
 
+/** One page of the payments in the caller's scope, with the exact total. */
 export async function listPayments(call: Call<Params>): Promise<Page<Payment>> {
   const { page, limit } = call.params;
   const scope = listScope(call.caller, call.params.tenant_id);
@@ -28,7 +31,7 @@ export async function listPayments(call: Call<Params>): Promise<Page<Payment>> {
   return toPage(items, rows[0]?.total ?? 0, page, limit);
 }
 
-/** @param row its moments as PostgreSQL writes them */
+/** Converts a row to its JSON form. @param row with times in PostgreSQL's format */
 export function toPayment({ occurred_at, created_at, updated_at, ...facts }: Payment): Payment {
   return {
     ...facts,

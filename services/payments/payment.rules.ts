@@ -1,13 +1,14 @@
-// What notifications make of a payment. Its status is what the table of transitions makes of all its notifications in the
-// order in which they OCCURRED, whatever the order in which they arrived. Of each status the latest occurrence is enough
-// for that: a status that decides (all but `pending`) may follow any other, so only the last of these counts, and a
-// `pending` counts only behind it. So any order, any repetition and any replay ends in the same payment.
+// How notifications determine a payment. Its status results from applying the table of transitions to all its
+// notifications in the order in which they OCCURRED, whatever the order of arrival. For that, the latest
+// occurrence of each status is sufficient: a status other than `pending` may follow any other status, so only
+// the last one of these counts, and a `pending` counts only if it occurred after it. So every order,
+// repetition and replay leads to the same payment.
 
-/** In the order of moments that are equal: the later one has happened after. */
+/** Ordered for equal times: a later element counts as the later occurrence. */
 export const statuses = ["pending", "failed", "succeeded", "refunded"] as const;
 export type Status = (typeof statuses)[number];
 
-/** What may follow each status. Refunded and failed are not left for pending. */
+/** The statuses that may follow each status. A refunded or failed payment does not become pending. */
 export const transitions: Readonly<Record<Status, ReadonlySet<Status>>> = {
   pending: new Set(["failed", "succeeded", "refunded"]),
   failed: new Set(["succeeded", "refunded"]),
@@ -15,63 +16,72 @@ export const transitions: Readonly<Record<Status, ReadonlySet<Status>>> = {
   refunded: new Set(["failed", "succeeded"]),
 };
 
-/** What a verified notification of one of the four types says. */
-export interface Told {
+/** The facts of a verified notification of one of the four types. */
+export interface NotificationFacts {
   notificationId: string;
   status: Status;
   /** Unix time in milliseconds. */
   occurredMs: number;
-  /** Digits as the provider writes them, at most one point. */
+  /** Digits as the provider writes them, with at most one decimal point. */
   amount: string;
   currency: string;
 }
 
+/** The state of a payment. */
 export interface PaymentState {
   status: Status;
-  /** When it came to this status; Unix time in milliseconds. */
+  /** When the payment came to its status; Unix time in milliseconds. */
   occurredMs: number;
   amount: string;
   currency: string;
   /** When each status last occurred. */
   latest: Readonly<Partial<Record<Status, number>>>;
-  /** Of which amount and currency are: the notification that occurred last; of equal ones that with the greater id. */
+  /**
+   * The notification that amount and currency come from: the last one that occurred; for equal times the one
+   * with the greater id.
+   */
   newest: { occurredMs: number; notificationId: string };
 }
 
-/** The payment after one more notification; the very same object when that changes nothing at all. */
-export function afterNotification(before: PaymentState | undefined, told: Told): PaymentState {
-  const known = before?.latest[told.status];
+/** The payment after one more notification. Returns the same object when nothing changes. */
+export function afterNotification(
+  before: PaymentState | undefined,
+  notified: NotificationFacts,
+): PaymentState {
+  const known = before?.latest[notified.status];
   const latest =
-    known !== undefined && known >= told.occurredMs
+    known !== undefined && known >= notified.occurredMs
       ? before?.latest
-      : { ...before?.latest, [told.status]: told.occurredMs };
-  const isNewest = before === undefined || isAfter(told, before.newest);
+      : { ...before?.latest, [notified.status]: notified.occurredMs };
+  const isNewest = before === undefined || isAfter(notified, before.newest);
   if (before !== undefined && latest === before.latest && !isNewest) return before;
   const status = statusOf(latest ?? {});
   return {
     status,
-    occurredMs: latest?.[status] ?? told.occurredMs,
-    amount: isNewest ? told.amount : before.amount,
-    currency: isNewest ? told.currency : before.currency,
+    occurredMs: latest?.[status] ?? notified.occurredMs,
+    amount: isNewest ? notified.amount : before.amount,
+    currency: isNewest ? notified.currency : before.currency,
     latest: latest ?? {},
-    newest: isNewest ? { occurredMs: told.occurredMs, notificationId: told.notificationId } : before.newest,
+    newest: isNewest
+      ? { occurredMs: notified.occurredMs, notificationId: notified.notificationId }
+      : before.newest,
   };
 }
 
 function statusOf(latest: PaymentState["latest"]): Status {
   const occurred = statuses.filter((status) => latest[status] !== undefined);
-  // Sorting is stable, so equal moments stay in the order of `statuses`.
+  // Sorting is stable, so equal times keep the order of `statuses`.
   const [first = "pending", ...rest] = occurred.sort((a, b) => (latest[a] ?? 0) - (latest[b] ?? 0));
   return rest.reduce((status, next) => (transitions[status].has(next) ? next : status), first);
 }
 
-function isAfter(told: Told, newest: PaymentState["newest"]): boolean {
-  if (told.occurredMs !== newest.occurredMs) return told.occurredMs > newest.occurredMs;
-  return told.notificationId > newest.notificationId;
+function isAfter(notified: NotificationFacts, newest: PaymentState["newest"]): boolean {
+  if (notified.occurredMs !== newest.occurredMs) return notified.occurredMs > newest.occurredMs;
+  return notified.notificationId > newest.notificationId;
 }
 
-/** Whether a notification shows: else it is kept as stale. */
-export function isSeen(before: PaymentState | undefined, after: PaymentState): boolean {
+/** Whether a notification changes anything visible; otherwise it is stored as stale. */
+export function isVisibleChange(before: PaymentState | undefined, after: PaymentState): boolean {
   return (
     before === undefined ||
     before.status !== after.status ||
@@ -88,7 +98,10 @@ const eventOf = {
   refunded: "payment.refunded",
 } as const;
 
-/** The event to tell of: of a new status alone, not of a later moment or another amount in the same one. */
+/**
+ * The event to publish. Only a new status is published, not a later time or another amount of the same
+ * status.
+ */
 export function eventOfChange(before: PaymentState | undefined, after: PaymentState) {
   return before?.status === after.status ? undefined : eventOf[after.status];
 }

@@ -1,4 +1,4 @@
-// What the payments service offers: the providers' notifications come in, administrators look at what became of them.
+// Actions of the payments service: notifications of the providers, and lists for administrators.
 import { allow, anyone } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { weights } from "../shared/limits/weights.ts";

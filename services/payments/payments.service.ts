@@ -1,10 +1,11 @@
-// Payments, as the card provider and the wallet provider tell of them.
-// Life cycle: a notification comes → its signature is verified over what was sent → it is in the inbox, once → it changes
-// its payment, or is stale, ignored or without a tenant. A payment is what its notifications make of it.
-// Promises: nothing is answered 200 before it is committed; nothing acts twice, in whatever order and however often it
-// comes; the change of a payment, its audit entry and its event are one transaction; unsigned is not acted upon, and
-// only so much of it is kept.
-// Does not: ask providers anything, move money, or compute with amounts.
+// Payments, as reported by the card provider and the wallet provider.
+// Life cycle: a notification arrives → its signature is verified → it is stored once in the inbox → it
+// changes its payment, or is stale, ignored or without a tenant. A payment results from all its
+// notifications.
+// Promises: a notification is committed before it is answered with 200; it takes effect once, in whatever
+// order and however often it arrives; the change of a payment, its audit entry and its event are one
+// transaction; unsigned notifications have no effect, and their number is bounded.
+// Does not call providers, move money or compute with amounts.
 import type { Service, ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { serviceMetrics } from "../../mixins/service-metrics.ts";
@@ -15,7 +16,7 @@ import { jobFaults } from "../../mixins/healing/job-faults.ts";
 import { cardProvider } from "./card-provider.ts";
 import { takeNotification } from "./intake.ts";
 import { getPayment, listNotifications } from "./list-notifications.ts";
-import { countPayments } from "./payment-counters.ts";
+import { countPayments } from "./payment-metrics.ts";
 import { listPayments } from "./list-payments.ts";
 import { paymentsContract } from "./payments.contract.ts";
 import { sweepNotifications } from "./sweep-notifications.ts";

@@ -1,5 +1,6 @@
-// Reading the fields of a notification: each reader answers the value, or notes in FastAPI's words what is wrong with it
-// and where, so that a refusal names everything at once. Only own properties count, and only what has one reading.
+// Readers for the fields of a notification. Each returns the value, or records in FastAPI's format what is
+// wrong and where, so that a refusal names all faults at once. Only own properties count, and only
+// unambiguous values.
 import { failure, missing, notFields, valueError } from "../shared/params/failure.ts";
 import { readMoment } from "../shared/params/read-moment.ts";
 import type { Failure } from "../shared/params/types.ts";
@@ -10,7 +11,10 @@ const firstYearMs = 0;
 const lastSecond = 253_402_300_799;
 const moment = readMoment();
 
-/** A notification's fields, read one by one. */
+/**
+ * The fields of a notification. After reading, `failures` holds all faults; a reader that failed returned ""
+ * or 0.
+ */
 export class Facts {
   readonly failures: Failure[] = [];
   readonly #body: unknown;
@@ -21,25 +25,30 @@ export class Facts {
     this.#ambiguities = ambiguities;
   }
 
-  /** Visible ASCII without spaces: what ids of providers are made of, and what sorts alike everywhere. */
+  /** Visible ASCII without spaces: the characters of the providers' ids, which sort alike everywhere. */
   id(...path: string[]): string {
     return this.#text(path, /^[!-~]{1,255}$/, "an id of 1 to 255 letters, digits and signs");
   }
 
+  /** The notification's type. */
   type(...path: string[]): string {
     return this.#text(path, /^[!-~]{1,100}$/, "a type of 1 to 100 letters, digits and signs");
   }
 
-  /** Compared as subdomains are: in lower case. What could be none is unknown, not malformed. */
+  /**
+   * In lower case, for comparison with subdomains. A name that cannot be a subdomain leads to an unknown
+   * tenant, not to a refusal.
+   */
   tenant(...path: string[]): string {
     return this.#text(path, /^[!-~]{1,100}$/, "a subdomain").toLowerCase();
   }
 
+  /** In capitals. */
   currency(...path: string[]): string {
     return this.#text(path, /^[A-Za-z]{3}$/, "a currency of three letters").toUpperCase();
   }
 
-  /** Whole units from zero, as text. */
+  /** An amount in whole units, from zero, as text. */
   wholeAmount(...path: string[]): string {
     const value = this.#at(path);
     if (value === undefined) return "";
@@ -48,7 +57,7 @@ export class Facts {
     return this.#refuse(path, valueError("the amount must be a whole number from 0, in the smallest unit"));
   }
 
-  /** A decimal from zero, as text or as a number that was exact. */
+  /** A decimal amount from zero, from a text or from an exact number. */
   decimalAmount(...path: string[]): string {
     const value = this.#at(path);
     if (value === undefined) return "";
@@ -57,7 +66,7 @@ export class Facts {
     return this.#refuse(path, valueError("the amount must be a decimal from 0"));
   }
 
-  /** @returns Unix time in milliseconds, of seconds */
+  /** Reads seconds. @returns Unix time in milliseconds */
   unixSeconds(...path: string[]): number {
     const value = this.#at(path);
     if (value === undefined) return 0;
@@ -67,14 +76,14 @@ export class Facts {
     return 0;
   }
 
-  /** @returns Unix time in milliseconds, of an ISO 8601 date-time; what is finer than that is cut off */
+  /** Reads an ISO 8601 date-time. @returns Unix time in milliseconds; smaller fractions are cut off */
   isoMoment(...path: string[]): number {
     const value = this.#at(path);
     if (value === undefined) return 0;
     const found: Failure[] = [];
     const read = moment(value, found);
     const [fault] = found;
-    // The reader answers a Moment whenever it reports no fault.
+    // The reader returns a Moment whenever it reports no fault.
     const ms = fault === undefined ? Date.parse((read as { at: string }).at) : Number.NaN;
     if (ms >= firstYearMs) return ms;
     this.#refuse(path, fault ?? valueError("the moment must not be before 1970"));
@@ -89,7 +98,9 @@ export class Facts {
     return pattern.test(value) ? value : this.#refuse(path, valueError(`it must be ${expectation}`));
   }
 
-  /** undefined when it, or something on the way to it, is missing or ambiguous; that is noted once. */
+  /**
+   * Undefined when the field or an object on its path is missing or ambiguous; the fault is recorded once.
+   */
   #at(path: string[]): unknown {
     let value: unknown = this.#body;
     for (const [depth, name] of path.entries()) {
@@ -108,7 +119,7 @@ export class Facts {
         this.#refuse(upTo, ambiguous(ambiguity));
         return undefined;
       }
-      // An object that came out of JSON.parse has string keys only.
+      // An object from JSON.parse has string keys only.
       value = (value as Record<string, unknown>)[name];
     }
     return value;
@@ -122,7 +133,7 @@ export class Facts {
   }
 }
 
-/** "payment.failed" → "failed"; undefined for a type that says nothing of a payment's status. */
+/** "payment.failed" → "failed"; undefined for a type that is not about the status of a payment. */
 export function statusOfType(type: string): Status | undefined {
   return statuses.find((status) => type === `payment.${status}`);
 }

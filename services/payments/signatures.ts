@@ -1,10 +1,10 @@
-// Comparing HMAC-SHA256 signatures. Every secret and every signature is tried, and none is compared in a time that
-// depends on where it differs.
+// Comparison of HMAC-SHA256 signatures. All secrets and all signatures are tried, in a time that does not
+// depend on the place of a difference.
 import { createHmac, timingSafeEqual } from "node:crypto";
 
 const hexDigest = /^[0-9a-f]{64}$/i;
 
-/** @param given hex; what is not is passed over */
+/** @param given signatures in hex; malformed ones are ignored */
 export function isSignedBy(
   secrets: readonly string[],
   given: readonly string[],

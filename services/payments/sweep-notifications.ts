@@ -1,7 +1,8 @@
-// The end of notifications: 90 days after they came, far beyond any provider's retries, in batches. What comes again
-// later still changes nothing, because the payment itself has taken it in already. So rows stay where no payment
-// guards: of a tenant that is gone, and of one that never was, under whose subdomain another may live some day.
-// What nobody has signed anybody may have written, and it acts on nothing: it goes after a week.
+// Deletes notifications 90 days after their arrival, long after any provider's last retry, in batches. A
+// repetition after that changes nothing, because the payment already contains it. Notifications without such
+// a payment are therefore kept: those of a deleted tenant, and those of an unknown subdomain, which a new
+// tenant may use some day. Unsigned notifications may come from anybody and have no effect: they are deleted
+// after a week.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import { inBatches } from "../shared/in-batches.ts";
@@ -16,6 +17,7 @@ const old = `received_at < now() - make_interval(days => ${keptDays})
   and (state = 'ignored' or exists (select from tenants t where t.id = n.tenant_id))`;
 const unsigned = `received_at < now() - make_interval(days => ${unsignedKeptDays}) and state = 'unverified'`;
 
+/** The daily job `payments.sweep`. At most `batch` × `batchesMax` rows of each kind per run. */
 export async function sweepNotifications(this: { runtime: Runtime }): Promise<void> {
   for (const which of [unsigned, old]) await sweep(this.runtime, which);
 }

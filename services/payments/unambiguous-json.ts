@@ -1,18 +1,18 @@
-// JSON of which is known what every reader reads alike. Two parsers may disagree about a key written twice, about half a
-// character, or about a number that no double holds exactly. Only what is read, or what a signature covers by its
-// meaning, has to be free of that: providers add fields as they like. Deeper than 32 levels, another encoding and
-// broken JSON are refused by the parser that all bodies share.
+// Detects JSON that parsers may read differently: a key used twice, an unpaired surrogate, or a number that
+// no double holds exactly. Only the fields that are read, or that a signature covers by their meaning, must
+// be free of that, because providers may add any fields. Nesting deeper than 32 levels, other encodings and
+// malformed JSON are refused by the parser that all bodies share.
 import { parseJsonBody } from "../shared/params/json-body.ts";
 import { valueError } from "../shared/params/failure.ts";
 import type { Failure } from "../shared/params/types.ts";
 import { withoutTrailing } from "../shared/trailing.ts";
 
-/** `data.object.metadata.tenant` */
+/** The depth of the deepest field that is read: `data.object.metadata.tenant`. */
 const readDepthMax = 4;
-/** Any decimal of so many digits is a double of its own. */
+/** Any decimal with this many digits corresponds to a double of its own. */
 const exactDigits = 15;
 const number = /-?\d[\d.eE+-]*/y;
-const behindSpaces = /[^ \t\r\n]/g;
+const nonSpace = /[^ \t\r\n]/g;
 
 export type Ambiguity = "repeated" | "half" | "inexact" | "infinite";
 
@@ -23,54 +23,57 @@ const sentences: Readonly<Record<Ambiguity, string>> = {
   infinite: "the JSON must not contain a number beyond all doubles",
 };
 
-/** Called for what is ambiguous, where it stands: the keys on the way to it, "*" for a place in a list. */
-export type Meet = (ambiguity: Ambiguity, path: readonly string[]) => void;
+/** Called for each ambiguity with its path: the keys that lead to it, "*" for an element of a list. */
+export type OnAmbiguity = (ambiguity: Ambiguity, path: readonly string[]) => void;
 
-interface Open {
-  /** Those of an object so far; of a list none. */
+/** An object or list whose end was not reached yet. */
+interface OpenContainer {
+  /** The keys of an object so far; undefined for a list. */
   keys: Set<string> | undefined;
 }
 
+/** A parsed body. */
 export interface Parsed {
-  /** Without the keys that the shared parser takes away. */
+  /** Without the keys that the shared parser removes. */
   value: unknown;
   text: string;
 }
 
-/** @param meet may throw to leave */
-export function parseNotification(bytes: Buffer, meet: Meet): Parsed | { failure: Failure } {
+/** @param onAmbiguity called for each ambiguity; may throw to stop */
+export function parseNotification(bytes: Buffer, onAmbiguity: OnAmbiguity): Parsed | { failure: Failure } {
   const parsed = parseJsonBody(bytes);
   if ("failure" in parsed) return parsed;
   const text = bytes.toString();
-  // A byte order mark is no JSON (RFC 8259), though the shared parser lets it pass.
+  // A byte order mark is invalid in JSON (RFC 8259), though the shared parser accepts it.
   if (text.startsWith("\ufeff"))
     return { failure: { ...valueError("the JSON must not begin with a byte order mark"), loc: ["body"] } };
-  findAmbiguities(text, meet);
+  findAmbiguities(text, onAmbiguity);
   return { value: parsed.value, text };
 }
 
-/** What is ambiguous, by where it stands; of what is deeper than anything that is read nothing is kept. */
+/** The ambiguities by path. Those deeper than any field that is read are dropped, which bounds the memory. */
 export class Ambiguities {
   readonly #found = new Map<string, Ambiguity>();
 
-  readonly note: Meet = (ambiguity, path) => {
+  readonly record: OnAmbiguity = (ambiguity, path) => {
     if (path.length <= readDepthMax) this.#found.set(path.join("\n"), ambiguity);
   };
 
-  /** Of what stands there itself; what is in it may be ambiguous too. */
+  /** The ambiguity of the value at this path itself, not of its contents. */
   at(path: readonly string[]): Ambiguity | undefined {
     return this.#found.get(path.join("\n"));
   }
 }
 
+/** The fault for an ambiguous field. */
 export function ambiguous(ambiguity: Ambiguity): Failure {
   return valueError(sentences[ambiguity]);
 }
 
 /** @param text valid JSON */
-function findAmbiguities(text: string, meet: Meet): void {
-  const open: Open[] = [];
-  // The key, or "*", in each of what is open; as long as the nesting is deep, which the parser has bounded.
+function findAmbiguities(text: string, onAmbiguity: OnAmbiguity): void {
+  const open: OpenContainer[] = [];
+  // The key, or "*", of each open object or list. The parser has bounded the depth.
   const path: string[] = [];
   for (let at = 0; at < text.length; at++) {
     const sign = text[at] ?? "";
@@ -82,39 +85,39 @@ function findAmbiguities(text: string, meet: Meet): void {
       path.pop();
     } else if (sign === '"') {
       const end = endOfString(text, at);
-      takeString(stringIn(text.slice(at, end)), isKey(text, end), open.at(-1)?.keys, path, meet);
+      checkString(stringIn(text.slice(at, end)), isKey(text, end), open.at(-1)?.keys, path, onAmbiguity);
       at = end - 1;
     } else if (sign === "-" || (sign >= "0" && sign <= "9")) {
       number.lastIndex = at;
       const [literal = ""] = number.exec(text) ?? [];
-      if (!Number.isFinite(Number(literal))) meet("infinite", path);
-      else if (!isExact(literal)) meet("inexact", path);
+      if (!Number.isFinite(Number(literal))) onAmbiguity("infinite", path);
+      else if (!isExact(literal)) onAmbiguity("inexact", path);
       at += literal.length - 1;
     }
   }
 }
 
-function takeString(
+function checkString(
   string: string,
   named: boolean,
   keys: Set<string> | undefined,
   path: string[],
-  meet: Meet,
+  onAmbiguity: OnAmbiguity,
 ): void {
   if (named) {
     path[path.length - 1] = string;
-    if (keys?.has(string)) meet("repeated", path);
+    if (keys?.has(string)) onAmbiguity("repeated", path);
     keys?.add(string);
   }
-  if (!string.isWellFormed()) meet("half", path);
+  if (!string.isWellFormed()) onAmbiguity("half", path);
 }
 
 function isKey(text: string, end: number): boolean {
-  behindSpaces.lastIndex = end;
-  return behindSpaces.exec(text)?.[0] === ":";
+  nonSpace.lastIndex = end;
+  return nonSpace.exec(text)?.[0] === ":";
 }
 
-/** @returns the offset behind the closing quote */
+/** @returns the offset after the closing quote */
 function endOfString(text: string, open: number): number {
   let at = open + 1;
   while (text[at] !== '"') at += text[at] === "\\" ? 2 : 1;

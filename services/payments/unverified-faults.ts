@@ -1,19 +1,22 @@
-// Notifications whose signature is not good any more, of a provider whose signatures were: its secret was changed there and not
-// here. Whoever sends unsigned things opens no incident by it, as long as a verified one comes now and then.
+// Detects a provider whose signatures no longer verify although they did before: the provider changed its
+// secret, but it was not changed here. A stranger who sends unsigned notifications causes no incident as long
+// as a verified one arrives now and then.
 import { platform } from "../shared/database/scope.ts";
 import type { Detector } from "../../mixins/healing/port.ts";
 import { textIn } from "../../mixins/healing/targets.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
-/** Fewer may be anybody's tries. */
+/** Fewer may be the attempts of strangers. */
 const unverifiedMin = 5;
 
 type Row = RowOf<"payment_notifications", "provider", { unverified: number; since: string }>;
 
+/** The detector `payments_unverified`; its target is `provider:<name>`. */
 export const paymentsUnverified: Detector = {
   async find({ db }, { target }) {
     const one = target === undefined ? null : (textIn("provider", target) ?? "");
-    // By the index of unverified ones, and backwards by age for the verified: the first of each provider is enough.
+    // Uses the index of unverified notifications, and for verified ones the index by age, backwards: the
+    // first of each provider is enough.
     const rows = await db.read<Row>(platform, {
       name: "payments.unverified_of_late",
       text: `select u.provider, u.unverified, u.since from (

@@ -1,7 +1,8 @@
-// The wallet provider signs meaning: the field `signature` is the hex HMAC-SHA256 of the RFC 8785 canonical JSON of the
-// body without it. So the body must be read before it can be believed, and it must have one canonical form only: no key
-// twice, no half character, no number beyond all doubles. The canonical form of a number is that of the nearest double,
-// so a number that is not read need not be exact. The signature bears no time; the inbox and the payment see to replays.
+// The wallet provider signs the content: the field `signature` is the hex HMAC-SHA256 of the RFC 8785
+// canonical JSON of the body without that field. So the body is parsed before it is verified, and must have
+// exactly one canonical form: no key twice, no unpaired surrogate, no number beyond the range of doubles. The
+// canonical form of a number is that of the nearest double, so a number that is not read need not be exact.
+// The signature contains no time: the inbox and the rules of payments make replays harmless.
 import canonicalize from "canonicalize";
 import { BadRequest } from "../shared/errors.ts";
 import type { Failure } from "../shared/params/types.ts";
@@ -10,6 +11,7 @@ import { Facts, statusOfType } from "./read-facts.ts";
 import { isSignedBy } from "./signatures.ts";
 import { Ambiguities, ambiguous, parseNotification } from "./unambiguous-json.ts";
 
+/** The adapter of the wallet provider. */
 export const walletProvider: ProviderAdapter = {
   provider: "wallet",
   secretsOf: (config) => config.walletWebhookSecrets,
@@ -17,10 +19,10 @@ export const walletProvider: ProviderAdapter = {
     const ambiguities = new Ambiguities();
     const parsed = parseNotification(bytes, (ambiguity, path) => {
       if (ambiguity !== "inexact") throw malformed([{ ...ambiguous(ambiguity), loc: ["body"] }]);
-      ambiguities.note(ambiguity, path);
+      ambiguities.record(ambiguity, path);
     });
     if ("failure" in parsed) throw malformed([parsed.failure]);
-    // Parsed anew, because the shared parser takes keys away (`__proto__`) that the signature covers.
+    // Parsed again, because the shared parser removes keys (`__proto__`) that the signature covers.
     const value: unknown = JSON.parse(parsed.text);
     if (typeof value !== "object" || value === null || Array.isArray(value)) throw malformed([]);
     const { signature, ...rest } = value as { signature?: unknown };
@@ -48,9 +50,9 @@ function notificationIn(facts: Facts, verified: boolean): Notification {
   return { id, type, verified, payment };
 }
 
-/** One sentence, as this endpoint has no 422: which field, if it was a field. */
+/** One sentence with the fields at fault, because this endpoint answers 400 instead of 422. */
 function malformed(failures: readonly Failure[]): BadRequest {
   const where = failures.map(({ loc, msg }) => `${loc.slice(1).join(".") || "body"}: ${msg}`);
-  const told = ["The notification is malformed", ...where.slice(0, 10)].join("; ");
-  return new BadRequest("malformed_notification", told);
+  const message = ["The notification is malformed", ...where.slice(0, 10)].join("; ");
+  return new BadRequest("malformed_notification", message);
 }

@@ -1,4 +1,4 @@
-// What a person decides: that a fix may be applied by itself, or that its fault is not to be looked for any more.
+// Decisions of a superadmin: a fix may be applied automatically, or its fault is not detected any more.
 import type { Call } from "../shared/bus/bus.ts";
 import { platformTenantId } from "../shared/database/platform-tenant.ts";
 import type { PlainChange } from "../shared/database/change.ts";
@@ -19,7 +19,7 @@ async function lockFix(change: PlainChange, id: number): Promise<Chosen> {
   return fix;
 }
 
-/** Confirming what is confirmed changes nothing. */
+/** Confirms a fix. Idempotent. @throws NotFound, Conflict `no_remedy` */
 export async function confirmFix(call: Call<{ fix_id: number }>): Promise<Fix> {
   const { fix_id: id } = call.params;
   return call.db.change(platform, call.caller, async (change) => {
@@ -44,7 +44,10 @@ export async function confirmFix(call: Call<{ fix_id: number }>): Promise<Fix> {
   });
 }
 
-/** What waits is due now, whatever cooldown it was under; what had failed gets its tries again: a person has looked at it. */
+/**
+ * Makes open incidents due now, despite any cooldown, and gives failed ones their attempts again, because a
+ * person has looked at them.
+ */
 async function reopen(change: PlainChange, fixId: number): Promise<void> {
   await change.execute(
     "update incidents set next_try_at = now() where fix_id = $1 and status = 'open' and ended_at is null",
@@ -58,12 +61,13 @@ async function reopen(change: PlainChange, fixId: number): Promise<void> {
   );
 }
 
+/** Deletes a fix, which switches its detector off, and dismisses its incidents. @throws NotFound */
 export async function removeFix(call: Call<{ fix_id: number }>): Promise<void> {
   const { fix_id: id } = call.params;
   await call.db.change(platform, call.caller, async (change) => {
     const { code, status } = await lockFix(change, id);
     await change.execute("update fixes set deleted_at = now() where id = $1", [id]);
-    // A remedy that is running ends as it would have.
+    // A remedy that is running continues.
     await change.execute(
       `with dismissed as (update incidents set status = 'dismissed', ended_at = now()
          where fix_id = $1 and status in ('open', 'failed') and ended_at is null returning id, fix_id, tenant_id)

@@ -1,13 +1,15 @@
-// What PostgreSQL's own catalogue and statistics say is wrong with the database. Mending it takes the rights of the tables'
-// owner, which no service has, so a person is told. These views are small and readable by every login.
+// Detectors that read PostgreSQL's catalogue and statistics. Repairs need the rights of the tables' owner,
+// which no service has, so a person is notified. These views are small and readable by every login.
 import { platform } from "../shared/database/scope.ts";
 import type { Detector, FoundFault, DetectorCall } from "../../mixins/healing/port.ts";
 import { textIn } from "../../mixins/healing/targets.ts";
 
 const foundMax = 50;
-/** Below that a table is too small to matter. */
+/** Smaller tables are ignored. */
 const rowsMin = 50_000;
-/** PostgreSQL stops writing at some 2 147 million; a healthy server keeps below 200 million by itself. */
+/**
+ * PostgreSQL refuses writes at about 2 147 million. A healthy server stays below 200 million by autovacuum.
+ */
 const transactionsMax = 1_000_000_000;
 
 interface Named {
@@ -32,7 +34,7 @@ function byName(kind: string, statement: string): Detector {
   };
 }
 
-/** One that is being built at this moment is not valid either. */
+/** The detector `invalid_index`. An index that is being built is invalid too, and excluded. */
 export const invalidIndex = byName(
   "index",
   `select c.relname::text as name, json_build_object('table', t.relname, 'bytes', pg_relation_size(c.oid)) as evidence
@@ -41,6 +43,7 @@ export const invalidIndex = byName(
      and not exists (select from pg_stat_progress_create_index p where p.index_relid = c.oid)`,
 );
 
+/** The detector `statistics_stale`. */
 export const statisticsStale = byName(
   "table",
   `select relname::text as name, json_build_object('rows', n_live_tup, 'changed', n_mod_since_analyze,
@@ -50,6 +53,7 @@ export const statisticsStale = byName(
      and coalesce(greatest(last_analyze, last_autoanalyze), '-infinity') < now() - interval '1 day'`,
 );
 
+/** The detector `vacuum_behind`. */
 export const vacuumBehind = byName(
   "table",
   `select relname::text as name, json_build_object('rows', n_live_tup, 'dead', n_dead_tup,
@@ -59,9 +63,10 @@ export const vacuumBehind = byName(
      and coalesce(greatest(last_vacuum, last_autovacuum), '-infinity') < now() - interval '1 day'`,
 );
 
-/** Of those that are not kept for superusers. New ones are refused to everybody when they are used up. */
+/** Share of the connections that are not reserved for superusers. When all are used, new ones are refused. */
 const connectionsMax = 0.85;
 
+/** The detector `connections_run_out`. */
 export const connectionsRunOut = byName(
   "connections",
   `select 'server'::text as name, json_build_object('used', used, 'max', of_all) as evidence from (
@@ -71,6 +76,7 @@ export const connectionsRunOut = byName(
    where used > of_all * ${connectionsMax}`,
 );
 
+/** The detector `transaction_ids_run_out`. */
 export const transactionIdsRunOut = byName(
   "database",
   `select datname::text as name, json_build_object('transactions', age(datfrozenxid), 'max', ${transactionsMax}) as evidence

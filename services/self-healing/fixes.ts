@@ -1,4 +1,4 @@
-// The fixes there are, and how well healing works.
+// The list of fixes, and statistics of healing.
 import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { ValueOf } from "../shared/params/types.ts";
@@ -11,6 +11,7 @@ type Stats = ValueOf<(typeof selfHealingContract)["self-healing.stats"]["result"
 /** The catalogue is far smaller. */
 const fixesMax = 500;
 
+/** All fixes that are not deleted. */
 export async function listFixes(call: Call<unknown>): Promise<{ items: Fix[]; total: number }> {
   const rows = await call.db.read<FixRow>(platform, {
     name: "self-healing.fixes",
@@ -26,6 +27,7 @@ interface Counted extends Omit<Stats, "by_status" | "success_rate"> {
   suspended: number;
 }
 
+/** Answers `self-healing.stats`, over incidents of the last 90 days. */
 export async function readStats(call: Call<unknown>): Promise<Stats> {
   const row = await call.db.readOne<Counted>(platform, {
     name: "self-healing.stats",

@@ -1,4 +1,4 @@
-// Incidents with their evidence and history.
+// The list of incidents with their evidence and history.
 import type { Call } from "../shared/bus/bus.ts";
 import { binder } from "../shared/database/binder.ts";
 import { platform, preparedName } from "../shared/database/scope.ts";
@@ -9,7 +9,7 @@ import type { RowOf } from "../shared/database/row.ts";
 
 type Incident = ValueOf<typeof incidentShape>;
 type Params = ParamsOf<(typeof selfHealingContract)["self-healing.incidents"]>;
-/** Numbers of 64 bits come as text; the history's moments are written by the statement. */
+/** Numbers of 64 bits are read as text; the statement formats the times of the history. */
 type Row = (Omit<Incident, "id"> & RowOf<"incidents", "id">) | { id: null };
 
 const historyMax = 50;
@@ -17,6 +17,7 @@ const steps = `coalesce((select json_agg(json_build_object('at',
     to_char(s.at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'step', s.step, 'facts', s.facts) order by s.id)
   from (select * from incident_steps s where s.incident_id = i.id order by s.id desc limit ${historyMax}) s), '[]')`;
 
+/** One page of incidents, each with at most `historyMax` steps. */
 export async function listIncidents(call: Call<Params>): Promise<Page<Incident>> {
   const { page, limit, status, code, fix_id: fixId } = call.params;
   const { values, bind } = binder();
@@ -46,14 +47,14 @@ function toIncident(row: Omit<Incident, "id"> & { id: string }): Incident {
   return {
     ...row,
     id: Number(row.id),
-    next_try_at: moment(row.next_try_at),
+    next_try_at: isoOrNull(row.next_try_at),
     detected_at: toIso(row.detected_at),
     last_seen_at: toIso(row.last_seen_at),
-    ended_at: moment(row.ended_at),
+    ended_at: isoOrNull(row.ended_at),
   };
 }
 
-/** The next try is due to the microsecond; milliseconds are told. */
-function moment(text: string | null): string | null {
+/** The stored time has microseconds; the answer has milliseconds. */
+function isoOrNull(text: string | null): string | null {
   return text === null ? null : new Date(text).toISOString();
 }

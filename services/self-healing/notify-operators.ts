@@ -1,5 +1,5 @@
-// Mails to the platform's superadmins that a person is needed. Of one fix at most one in twenty hours, unless it comes to
-// something that stops healing: what keeps failing must not fill mailboxes.
+// Mails to the superadmins that a person is needed. At most one mail per fix in 20 hours, except for a
+// suspension, so that a repeating failure does not fill mailboxes.
 import type { PlainChange } from "../shared/database/change.ts";
 import type { Need } from "./incident.rules.ts";
 import type { RowOf } from "../shared/database/row.ts";
@@ -7,7 +7,8 @@ import type { RowOf } from "../shared/database/row.ts";
 const mailsMax = 20;
 const quietHours = 20;
 
-export async function tellOperators(change: PlainChange, fixId: number, need: Need): Promise<void> {
+/** Enqueues the mails in the caller's transaction. */
+export async function notifyOperators(change: PlainChange, fixId: number, need: Need): Promise<void> {
   const always = need.startsWith("suspended_");
   const [fix] = await change.execute<RowOf<"fixes", "code" | "title", { open: number }>>(
     `update fixes f set told_at = now() where id = $1

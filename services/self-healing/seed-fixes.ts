@@ -1,4 +1,4 @@
-// Loading the built-in catalogue: what is missing is proposed, what nobody edited is brought up to date.
+// Loads the built-in catalogue: proposes missing fixes and updates those that nobody edited.
 import type { Call } from "../shared/bus/bus.ts";
 import { platformTenantId } from "../shared/database/platform-tenant.ts";
 import type { PlainChange } from "../shared/database/change.ts";
@@ -12,11 +12,11 @@ type Known = KnownFault & { code: FaultCode };
 type Seeded = Record<"created" | "updated" | "skipped" | "total", number>;
 type Row = RowOf<"fixes", "code" | "title" | "problem" | "remedy" | "risk", { seeded: string }>;
 
+/** Answers `self-healing.seed`. `overwrite` also resets edited and confirmed fixes. */
 export async function seedFixes(call: Call<{ overwrite?: boolean | null }>): Promise<Seeded> {
   const overwrite = call.params.overwrite === true;
   return call.db.change(platform, call.caller, async (change) => {
-    // Two at once would both find that one is missing. The table itself is not locked: whoever confirms holds a row and wants to
-    // write it, and the two would wait for each other.
+    // Serialises concurrent calls, and detection runs that propose a fix.
     await change.execute("select pg_advisory_xact_lock(hashtext('self-healing.seed'))");
     const rows = await change.execute<Row>(
       `select code, title, problem, remedy, risk, encode(seeded_hash, 'hex') as seeded from fixes
@@ -34,14 +34,14 @@ export async function seedFixes(call: Call<{ overwrite?: boolean | null }>): Pro
 
 async function seed(change: PlainChange, known: Known, row: Row | undefined, overwrite: boolean) {
   if (row === undefined) {
-    // A look may have been quicker.
+    // A detection run may have been faster.
     return (await propose(change, known)) === undefined ? "skipped" : "created";
   }
   const now = hashOf(row).toString("hex");
   const isEdited = now !== row.seeded;
   const isCurrent = now === hashOf(known).toString("hex");
   if (!overwrite && (isEdited || isCurrent)) return "skipped";
-  // Who confirmed another remedy has not confirmed this one.
+  // A person who confirmed another remedy has not confirmed this one.
   const again = overwrite || row.remedy !== known.remedy;
   await change.execute(
     `update fixes set title = $2, problem = $3, remedy = $4, risk = $5, seeded_hash = $6,
@@ -55,7 +55,7 @@ async function seed(change: PlainChange, known: Known, row: Row | undefined, ove
   return "updated";
 }
 
-/** @returns its id; undefined when it was proposed by somebody else meanwhile */
+/** Proposes the fix of a fault. @returns its id; undefined when another process has proposed it meanwhile */
 export async function propose(change: PlainChange, known: Known): Promise<number | undefined> {
   const [row] = await change.execute<RowOf<"fixes", "id">>(
     `insert into fixes (code, title, problem, remedy, risk, seeded_hash) values ($1, $2, $3, $4, $5, $6)

@@ -1,4 +1,5 @@
-// Self-healing: the interface's five operations, and ours: the incidents, and a look at once.
+// Self-healing: the interface's five operations, and two additional ones for incidents and for starting a
+// detection run.
 import { allow } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { catalogue } from "../../mixins/healing/catalogue.ts";
@@ -13,7 +14,7 @@ const operators = allow("superadmin");
 const risks = ["low", "medium", "high"] as const;
 const fixStatuses = ["proposed", "confirmed", "suspended"] as const;
 const [firstCode, ...otherCodes] = catalogue.map(({ code }) => code);
-/** A catalogue without a fault would not compile its detectors. */
+/** The catalogue is never empty, as its detectors would not compile. */
 const codes = [firstCode ?? "none", ...otherCodes] as const;
 
 const incidentSorts = ["id", "detected_at", "last_seen_at"] as const;

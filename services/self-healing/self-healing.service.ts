@@ -1,9 +1,10 @@
-// Self-healing: known faults are looked for, told, and mended where a person has confirmed the remedy.
-// Owns fixes, incidents with their history, and when each fault was last looked for. Detectors and remedies live with the
-// services that own what they look at (mixins/healing/port.ts); see README.md in this folder.
-// Promises: nothing is mended that no person confirmed; each try is asked for by its detector before and after; one at a time
-// per fix over all processes; what fails, or is everywhere at once, stops and a person is told.
-// Does not: touch any table of others.
+// Self-healing: detects known faults, reports them, and heals them when a person has confirmed the remedy.
+// Owns fixes, incidents with their history, and the times of detection runs. Detectors and remedies belong to
+// the services that own the data concerned (mixins/healing/port.ts); see README.md in this folder.
+// Promises: no unconfirmed remedy is applied; the detector runs before and after each attempt; one attempt
+// per fix at a time over all processes; a fix that fails too often, or a fault that is everywhere at once, is
+// suspended and a person is notified.
+// Does not access tables of other services.
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { serviceMetrics } from "../../mixins/service-metrics.ts";
@@ -19,12 +20,12 @@ import { confirmFix, removeFix } from "./change-fix.ts";
 import { system } from "./fix-row.ts";
 import { listFixes, readStats } from "./fixes.ts";
 import { healDue } from "./heal.ts";
-import { watchIncidents } from "./incident-figures.ts";
+import { watchIncidents } from "./incident-metrics.ts";
 import { listIncidents } from "./list-incidents.ts";
-import { lookForFaults } from "./look.ts";
+import { detectFaults } from "./detect-faults.ts";
 import { seedFixes } from "./seed-fixes.ts";
 import { selfHealingContract } from "./self-healing.contract.ts";
-import { sweepIncidents } from "./sweep.ts";
+import { sweepIncidents } from "./sweep-incidents.ts";
 import {
   connectionsRunOut,
   invalidIndex,
@@ -40,12 +41,12 @@ import {
 } from "../../mixins/healing/certificate-faults.ts";
 import { sessionIdleInTransaction } from "../../mixins/healing/session-faults.ts";
 import { clocksApart, diskFilling, nodeSilent, nodesOfTwoVersions } from "./node-faults.ts";
-import { tenancyWallDown } from "./wall-faults.ts";
+import { tenancyWallDown } from "./row-security-faults.ts";
 
 const lookMsMax = 45_000;
 const lookNowMsMax = 7_000;
-/** Of the time that a call has on the bus, for what a look has to write at its end. */
-const spareMs = 2_000;
+/** Reserve within the time limit of a call, for the writes at the end of a detection run. */
+const reserveMs = 2_000;
 
 const selfHealing: ServiceSchema = {
   name: "self-healing",
@@ -55,7 +56,7 @@ const selfHealing: ServiceSchema = {
     jobs<WithStopSignal>({
       tasks: {
         async "self-healing.look"() {
-          await lookForFaults(this, "due", lookMsMax);
+          await detectFaults(this, "due", lookMsMax);
         },
         async "self-healing.heal"(payload) {
           const { code } = payload as { code: string };
@@ -63,7 +64,7 @@ const selfHealing: ServiceSchema = {
         },
         async "self-healing.suspect"(payload) {
           const { code } = payload as { code: string };
-          await lookForFaults(this, { code }, lookMsMax);
+          await detectFaults(this, { code }, lookMsMax);
         },
         "self-healing.sweep": sweepIncidents,
       },
@@ -103,11 +104,11 @@ const selfHealing: ServiceSchema = {
     "self-healing.incidents": listIncidents,
     "self-healing.look": ({ broker, runtime }) => {
       const { requestTimeoutMs } = runtime.config;
-      const msMax = Math.min(lookNowMsMax, Math.max(requestTimeoutMs - spareMs, requestTimeoutMs / 2));
-      return lookForFaults({ broker, runtime }, "all", msMax);
+      const msMax = Math.min(lookNowMsMax, Math.max(requestTimeoutMs - reserveMs, requestTimeoutMs / 2));
+      return detectFaults({ broker, runtime }, "all", msMax);
     },
   }),
-  // One job for each fault, however often it is suspected before it is looked for.
+  // One job per fault, however often it is suspected before it runs.
   events: listen({
     "faults.suspected": async ({ code }, { database: db }) => {
       if (faultOf(code) === undefined) return;

@@ -1,14 +1,15 @@
-// What a receiver's answer means.
+// Interprets a receiver's answer.
 
-/** Null for success: any 2xx. Redirects are not followed, so they are none. */
+/** Null for success (any 2xx). Redirects are not followed and count as failures. */
 export function answerFault(status: number): string | null {
   if (status >= 200 && status < 300) return null;
   return status >= 300 && status < 400 ? "redirect" : "unexpected_status";
 }
 
 /**
- * What 429 and 503 may ask for.
- * @param header seconds, or a date as HTTP writes it; @param nowMs since 1970
+ * The delay that a 429 or 503 requests.
+ * @param header seconds or an HTTP date
+ * @param nowMs since 1970
  */
 export function retryAfterSeconds(
   status: number,

@@ -1,4 +1,5 @@
-// What is on its way to a webhook that was switched off or deleted ends there, in batches: it may be a long backlog.
+// Cancels the pending deliveries of a webhook that was disabled or deleted, in batches, because there may be
+// many.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import { inBatches } from "../shared/in-batches.ts";
@@ -7,9 +8,11 @@ import type { Runtime } from "../../host/process/runtime.ts";
 const batch = 2_000;
 const batchesMax = 1_000;
 
-/** Stops when the webhook is active again: what is still on its way then goes on. */
+/**
+ * The job `webhooks.cancel`. Stops when the webhook is active again; the remaining deliveries then continue.
+ */
 export async function cancelDeliveries(this: { runtime: Runtime }, payload: unknown): Promise<void> {
-  // Written by change-webhook.ts.
+  // The payload is written by change-webhook.ts.
   const { tenant_id: tenantId, target_id: targetId } = payload as { tenant_id: number; target_id: number };
   await inBatches({ rowsMax: batch, batchesMax }, async () => {
     const canceled = await this.runtime.database.write(platform, Caller.system("webhooks"), {

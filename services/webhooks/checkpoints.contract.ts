@@ -1,4 +1,4 @@
-// What the audit service hands over to be posted: signed checkpoints of the log, for an address of the operator's.
+// The action by which the audit service posts signed checkpoints to an address that the operator has set.
 import { onlyServices } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { object } from "../shared/params/results.ts";

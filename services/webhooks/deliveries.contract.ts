@@ -1,4 +1,4 @@
-// The log of deliveries and what can be done about it: see what happened, send one again, send all that was missed.
+// Actions on the log of deliveries: list them, resend one, recover all missed ones.
 import { allow } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { weights } from "../shared/limits/weights.ts";

@@ -1,4 +1,4 @@
-// Targets with deliveries that are due while nothing says so: no worker would ever look at them again.
+// Detects targets with due deliveries that no worker will find, failing webhooks, and a lagging outbox.
 import { Caller } from "../shared/caller.ts";
 import { platform } from "../shared/database/scope.ts";
 import type { Detector, Remedy } from "../../mixins/healing/port.ts";
@@ -6,7 +6,7 @@ import { numberIn } from "../../mixins/healing/targets.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
 const foundMax = 100;
-/** Longer than any lease, and than a worker takes to note when a target is due next. */
+/** Longer than any lease, and than a worker takes to store a target's next due time. */
 const lateSeconds = 120;
 
 const isStuck = `t.deleted_at is null and (t.next_due_at is null or t.next_due_at > now())
@@ -17,6 +17,7 @@ const oldestDue = `select d.due_at from deliveries d where d.tenant_id = t.tenan
 
 type Row = RowOf<"delivery_targets", "id" | "tenant_id" | "channel", { seconds: number }>;
 
+/** The remedy `delivery_stuck`: its target is `target:<id>`; healing marks the target as due. */
 export const deliveryStuck: Remedy = {
   async find(site, { target }) {
     const one = target === undefined ? null : (numberIn("target", target) ?? 0);
@@ -55,9 +56,10 @@ export const deliveryStuck: Remedy = {
   },
 };
 
-/** A tenant is told itself when a webhook is switched off, after five days: operators hear of it before. */
+/** The tenant is notified when a webhook is disabled after five days. Operators are notified earlier. */
 const failingHours = 48;
 
+/** The detector `webhook_failing`; its target is `webhook:<id>`. */
 export const webhookFailing: Detector = {
   async find(site, { target }) {
     const rows = await site.db.read<RowOf<"webhooks", "id" | "tenant_id", { hours: number }>>(platform, {
@@ -78,9 +80,10 @@ export const webhookFailing: Detector = {
   },
 };
 
-/** The queue is looked at four times a second. */
+/** The queue is polled four times a second. */
 const laggingSeconds = 120;
 
+/** The detector `outbox_lagging`. */
 export const outboxLagging: Detector = {
   async find(site) {
     const row = await site.db.readOne<{ waiting: number; seconds: number | null }>(platform, {

@@ -1,4 +1,5 @@
-// Switching off a webhook that is gone for good: an event, an audit entry, a mail to each administrator of the tenant.
+// Disables a webhook that fails permanently: writes an event, an audit entry and a mail to each administrator
+// of the tenant.
 import { Caller } from "../shared/caller.ts";
 import type { Database } from "../shared/database/database.ts";
 import { cancelLater } from "./change-webhook.ts";
@@ -9,6 +10,7 @@ const mailsMax = 20;
 
 export type DisableReason = (typeof disableReasons)[number];
 
+/** Idempotent: does nothing when the webhook is inactive already. */
 export async function disableWebhook(
   database: Database,
   { tenantId, id }: { tenantId: number; id: number },

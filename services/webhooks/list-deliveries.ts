@@ -7,7 +7,7 @@ import type { ParamsOf } from "../shared/params/types.ts";
 import { offsetOf, type Page, toIso, toPage } from "../shared/wire.ts";
 import type { deliveriesContract, WireDelivery } from "./deliveries.contract.ts";
 import { messageId } from "./message-id.ts";
-import { tenantOf } from "./own-webhooks.ts";
+import { tenantOf } from "./read-webhooks.ts";
 import type { Column, RowOf } from "../shared/database/row.ts";
 
 type Params = ParamsOf<(typeof deliveriesContract)["webhooks.deliveries"]>;
@@ -25,6 +25,7 @@ export type DeliveryRow = Omit<WireDelivery, "last_attempt" | "next_attempt_at">
     { next_attempt_at: string; attempted_at: Column<"delivery_attempts", "attempted_at"> | null }
   >;
 
+/** One page of the log. @throws NotFound */
 export async function listDeliveries(call: Call<Params>): Promise<Page<WireDelivery>> {
   const { webhook_id: id, page, limit, sort_order: order, state, kind } = call.params;
   const tenantId = tenantOf(call);
@@ -51,6 +52,7 @@ export async function listDeliveries(call: Call<Params>): Promise<Page<WireDeliv
   return toPage(items, first.total, page, limit);
 }
 
+/** Converts a row to its JSON form. */
 export function toDelivery(row: DeliveryRow): WireDelivery {
   return {
     id: messageId(row.id),

@@ -1,5 +1,5 @@
-// Webhooks as they can be spoken to: their secrets opened. Read anew every second while something is on its way, so that a
-// change of address or secret counts at once.
+// Webhooks with opened secrets, ready for sending. Read every second while deliveries are pending, so that a
+// changed URL or secret applies at once.
 import type { ServiceBroker } from "moleculer";
 import { callAs } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
@@ -10,17 +10,23 @@ import { openSecrets, type SealedSecrets } from "./open-secrets.ts";
 import type { Endpoint } from "./post-event.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
-/** Without secrets: the present one does not open, so nothing can be signed until there is a new one. */
+/**
+ * `secrets` is empty when the current secret does not open; then nothing can be signed until a new one is
+ * set.
+ */
 export interface OpenEndpoint extends Endpoint {
   tenantId: number;
   id: number;
-  /** Milliseconds since nothing but failures came; null after a success. */
+  /** Milliseconds since the first of uninterrupted failures; null after a success. */
   failingForMs: number | null;
 }
 
 type Row = SealedSecrets & RowOf<"webhooks", "tenant_id" | "url", { failing_ms: number | null }>;
 
-/** Absent: not there, not active, or its tenant is not. "later": its tenant's keys cannot be had at the moment. */
+/**
+ * A target is absent when it or its tenant is missing or inactive. "later": the tenant's keys are unavailable
+ * at the moment.
+ */
 export async function openEndpoints(
   broker: ServiceBroker,
   runtime: Runtime,

@@ -1,5 +1,6 @@
-// A webhook's secrets, opened, as keys that sign. What does not open (altered in the database, or its key is lost) is
-// told apart from what cannot be opened at the moment: only a new secret mends it.
+// Opens the secrets of a webhook as signing keys. A secret that does not open (altered in the database, or
+// its key is lost) is distinguished from one that cannot be opened at the moment: only a new secret repairs
+// the first.
 import type { KeyObject } from "node:crypto";
 import { SealBroken } from "../shared/sealing/seal-broken.ts";
 import type { TenantKeys } from "../shared/sealing/tenant-keys.ts";
@@ -12,18 +13,19 @@ export type SealedSecrets = RowOf<
   "webhooks",
   "id" | "secret",
   {
-    /** Null when there is none, or its day is over. */
+    /** Null when there is none, or its 24 hours are over. */
     previous_secret: Buffer | null;
   }
 >;
 
+/** A webhook's signing keys. */
 export interface OpenSecrets {
-  /** Newest first. Empty when the present one does not open: the previous one alone signs nothing. */
+  /** Newest first. Empty when the current secret does not open: the previous one alone never signs. */
   secrets: KeyObject[];
   unreadable: Column[];
 }
 
-/** @param keys asked for with these very secrets */
+/** @param keys must have been requested with these secrets */
 export function openSecrets(
   keys: TenantKeys,
   { id, secret, previous_secret: previous }: SealedSecrets,

@@ -1,5 +1,6 @@
-// Posts a checkpoint of the audit log to the operator's address, with headers of the Standard Webhooks scheme: `v1a` is its word
-// for a signature by Ed25519. It is the audit service's own, so this process needs no key.
+// Posts a checkpoint of the audit log to the operator's address, with headers of the Standard Webhooks
+// scheme, where `v1a` denotes an Ed25519 signature. The audit service has signed it, so this process needs no
+// key.
 import type { Call } from "../shared/bus/bus.ts";
 import { deadlineMsMax } from "../../mixins/outbound/outbound.ts";
 import { outboundOf } from "../../mixins/outbound/outbound-mixin.ts";
@@ -9,9 +10,10 @@ import type { checkpointsContract } from "./checkpoints.contract.ts";
 
 type Params = ParamsOf<(typeof checkpointsContract)["webhooks.post_checkpoint"]>;
 
-/** The answer has to be back before the call is given up. */
-const spareMs = 2_000;
+/** Reserve within the request's timeout, so that the answer arrives before the caller gives up. */
+const reserveMs = 2_000;
 
+/** "off": no address is configured. `reason` is the status code, or why the post failed. */
 export async function postCheckpoint(
   call: Call<Params>,
 ): Promise<{ state: "taken" | "off" | "failed"; reason: string }> {
@@ -29,7 +31,7 @@ export async function postCheckpoint(
       "webhook-signature": signature,
     },
     body: document,
-    deadlineMs: Math.max(100, Math.min(deadlineMsMax, call.runtime.config.requestTimeoutMs - spareMs)),
+    deadlineMs: Math.max(100, Math.min(deadlineMsMax, call.runtime.config.requestTimeoutMs - reserveMs)),
   });
   if (!result.ok) return { state: "failed", reason: result.failure };
   const fault = answerFault(result.status);

@@ -1,4 +1,4 @@
-// One signed POST to a webhook, and what it comes to: the same for a delivery and for a test.
+// One signed POST to a webhook and its outcome, the same for deliveries and tests.
 import type { KeyObject } from "node:crypto";
 import type { Attempt } from "../../mixins/deliveries/channel.ts";
 import type { Outbound, OutboundResult } from "../../mixins/outbound/outbound.ts";
@@ -6,8 +6,9 @@ import { withoutTrailing } from "../shared/trailing.ts";
 import { answerFault, retryAfterSeconds } from "./answer.rules.ts";
 import { signatureOf } from "./sign.ts";
 
+/** The event to send. */
 export interface Message {
-  /** "msg_…", the same on every try. */
+  /** "msg_…", the same for every attempt. */
   id: string;
   kind: string;
   /** ISO 8601. */
@@ -17,15 +18,17 @@ export interface Message {
   seq?: number;
 }
 
+/** The receiver. */
 export interface Endpoint {
   url: string;
-  /** Newest first; all of them sign. */
+  /** Newest first. The message is signed with each. */
   secrets: readonly KeyObject[];
 }
 
 const responseBytesMax = 1_024;
 const userAgent = "records-service-webhooks/1";
 
+/** Sends a message. Never rejects: a failure is in the returned attempt. */
 export async function postEvent(
   outbound: Outbound,
   { url, secrets }: Endpoint,
@@ -70,7 +73,7 @@ function toAttempt(result: OutboundResult): Attempt {
   };
 }
 
-/** At most 1 kB in UTF-8, whole characters, none that PostgreSQL cannot hold. */
+/** At most 1 kB of UTF-8, cut at a character, without characters that PostgreSQL cannot store. */
 function beginningOf(body: string): string {
   const clean = body.slice(0, responseBytesMax).replaceAll("\0", "\ufffd").toWellFormed();
   const bytes = Buffer.from(clean, "utf8");

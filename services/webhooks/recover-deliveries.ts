@@ -1,5 +1,6 @@
-// The job behind `recover`: what failed or was canceled since then is due again, and events that happened while the webhook
-// was off become deliveries. What is pending already stays as it is, so a second recovery adds nothing.
+// The job of `recover`: failed and canceled deliveries since a time become due again, and events that
+// happened while the webhook was inactive become deliveries. Pending deliveries stay unchanged, so a second
+// recovery adds nothing.
 import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
@@ -11,17 +12,18 @@ import type { Runtime } from "../../host/process/runtime.ts";
 const batch = 1_000;
 const batchesMax = 100;
 
-interface Asked {
+interface RecoverPayload {
   tenant_id: number;
   target_id: number;
   since: string;
 }
 
+/** The job `webhooks.recover`. At most `batch` × `batchesMax` deliveries of each kind. */
 export async function recoverMissed(this: { runtime: Runtime }, payload: unknown): Promise<void> {
-  // Written by resend.ts.
-  const asked = payload as Asked;
+  // The payload is written by resend.ts.
+  const asked = payload as RecoverPayload;
   const { database } = this.runtime;
-  for (const step of [requeue, makeMissing]) {
+  for (const step of [requeue, createMissing]) {
     await inBatches({ rowsMax: batch, batchesMax }, () =>
       database.change(platform, Caller.system("webhooks"), async (change) => {
         const rows = await step(change, asked);
@@ -34,7 +36,7 @@ export async function recoverMissed(this: { runtime: Runtime }, payload: unknown
 
 async function requeue(
   change: Change,
-  { tenant_id: tenantId, target_id: id, since }: Asked,
+  { tenant_id: tenantId, target_id: id, since }: RecoverPayload,
 ): Promise<number> {
   const rows = await change.execute(
     `update deliveries set state = 'pending', cause = 'recover', tries = 0, due_at = clock_timestamp(), finished_at = null
@@ -47,10 +49,10 @@ async function requeue(
   return rows.length;
 }
 
-/** Beside the fan-out, so that an event it has in its hands is not taken for a missed one. */
-async function makeMissing(
+/** Holds the lock of the fan-out, so that an event that it is processing does not count as missed. */
+async function createMissing(
   change: Change,
-  { tenant_id: tenantId, target_id: id, since }: Asked,
+  { tenant_id: tenantId, target_id: id, since }: RecoverPayload,
 ): Promise<number> {
   await lockFanOut(change, tenantId);
   const made = await change.execute(

@@ -1,4 +1,5 @@
-// Registering a webhook. The secret is sealed before it is written, and shown only when it was made here.
+// Registers a webhook. The secret is sealed before it is written, and returned only when it was generated
+// here.
 import { randomBytes } from "node:crypto";
 import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
@@ -6,7 +7,7 @@ import { Conflict } from "../shared/errors.ts";
 import { limitDaily } from "../shared/limits/daily-limit.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { sealingKeys } from "../shared/sealing/ask-keys.ts";
-import { assertReachable, holdWebhook, tenantOf, webhooksMax } from "./own-webhooks.ts";
+import { assertReachable, lockWebhook, tenantOf, webhooksMax } from "./read-webhooks.ts";
 import { toWebhook } from "./webhook-row.ts";
 import type { RegisteredWebhook, webhooksContract } from "./webhooks.contract.ts";
 import { loggedUrl, secretOf, librarySentence } from "./webhooks.rules.ts";
@@ -14,6 +15,7 @@ import type { RowOf } from "../shared/database/row.ts";
 
 type Register = Call<ParamsOf<(typeof webhooksContract)["webhooks.register"]>>;
 
+/** @throws Invalid when the URL must not be called, Conflict `too_many_webhooks`, TooManyRequests */
 export async function registerWebhook(call: Register): Promise<RegisteredWebhook> {
   const { url } = call.params;
   const tenantId = tenantOf(call);
@@ -24,7 +26,7 @@ export async function registerWebhook(call: Register): Promise<RegisteredWebhook
   const secret = sent ?? secretOf(randomBytes(32));
   const events = [...new Set(call.params.events)];
   const row = await call.db.change({ tenantId }, call.caller, async (change) => {
-    await assertRoom(change, tenantId);
+    await assertBelowMaximum(change, tenantId);
     const [drawn] = await change.execute<RowOf<"delivery_targets", "id">>(
       `insert into delivery_targets (tenant_id, channel, events) values ($1, 'webhook', $2) returning id`,
       [tenantId, events],
@@ -37,7 +39,7 @@ export async function registerWebhook(call: Register): Promise<RegisteredWebhook
       keys.seal("webhooks", "secret", id, secret),
     ]);
     const target = { type: "webhook", id };
-    const made = await holdWebhook(change, tenantId, id);
+    const made = await lockWebhook(change, tenantId, id);
     const facts = { url: loggedUrl(url), events, is_active: made.is_active };
     const changes = { ...facts, secret: sent === undefined ? "generated" : "given" };
     change.audit({ tenantId, action: "webhook.register", target, changes });
@@ -50,8 +52,10 @@ export async function registerWebhook(call: Register): Promise<RegisteredWebhook
   };
 }
 
-/** The tenant's row lock makes two registrations see one another. */
-async function assertRoom(change: Change, tenantId: number): Promise<void> {
+/**
+ * The lock on the tenant's row serialises concurrent registrations, so that each sees the other in the count.
+ */
+async function assertBelowMaximum(change: Change, tenantId: number): Promise<void> {
   await change.execute("select id from tenants where id = $1 for no key update", [tenantId]);
   const [counted] = await change.execute<{ webhooks: number }>(
     `select count(*)::integer as webhooks from delivery_targets

@@ -1,4 +1,4 @@
-// Sending again what a webhook was told before, or what it missed.
+// Resends a delivery, or starts the recovery of missed ones.
 import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { Conflict, Invalid, NotFound } from "../shared/errors.ts";
@@ -10,11 +10,15 @@ import { wakeTarget } from "../../mixins/deliveries/wake-target.ts";
 import type { deliveriesContract, WireDelivery } from "./deliveries.contract.ts";
 import { deliveryColumns, type DeliveryRow, lastAttempt, toDelivery } from "./list-deliveries.ts";
 import { deliveryIdOf } from "./message-id.ts";
-import { holdWebhook, tenantOf } from "./own-webhooks.ts";
+import { lockWebhook, tenantOf } from "./read-webhooks.ts";
 
 type Resend = Call<ParamsOf<(typeof deliveriesContract)["webhooks.resend"]>>;
 type Recover = Call<ParamsOf<(typeof deliveriesContract)["webhooks.recover"]>>;
 
+/**
+ * Makes a delivery due again, under the same id.
+ * @throws NotFound, Conflict `webhook_inactive`, TooManyRequests
+ */
 export async function resendDelivery(call: Resend): Promise<WireDelivery> {
   const { webhook_id: id, delivery_id: message } = call.params;
   const tenantId = tenantOf(call);
@@ -22,7 +26,7 @@ export async function resendDelivery(call: Resend): Promise<WireDelivery> {
   if (deliveryId === undefined) throw new NotFound("Delivery");
   await limitDaily(call, { tenantId }, tenantId, "webhooks.resent");
   const row = await call.db.change({ tenantId }, call.caller, async (change) => {
-    await holdActive(change, tenantId, id);
+    await lockActiveWebhook(change, tenantId, id);
     const [again] = await change.execute(
       `update deliveries set state = 'pending', cause = 'manual', tries = 0, due_at = clock_timestamp(), finished_at = null
        where tenant_id = $1 and target_id = $2 and id = $3::uuid returning id`,
@@ -42,16 +46,19 @@ export async function resendDelivery(call: Resend): Promise<WireDelivery> {
   return toDelivery(row);
 }
 
-/** Each may make all that ever failed due again, so a tenant has thirty an hour. */
+/** A recovery may make all failed deliveries due again, so a tenant may start thirty an hour. */
 const recoveriesOf = perRuntime(({ database }) => new RateLimit(database, "webhook_recover", 30, 3_600));
 
-/** All of it is done by a job: it may be much. */
+/**
+ * Enqueues the recovery as a job, because it may concern many deliveries.
+ * @throws NotFound, Invalid, Conflict `webhook_inactive`, TooManyRequests
+ */
 export async function recoverDeliveries(call: Recover): Promise<{ webhook_id: number; since: string }> {
   const { webhook_id: id, since } = call.params;
   const tenantId = tenantOf(call);
   await recoveriesOf(call.runtime).take(String(tenantId));
   await call.db.change({ tenantId }, call.caller, async (change) => {
-    await holdActive(change, tenantId, id);
+    await lockActiveWebhook(change, tenantId, id);
     const [clock] = await change.execute<{ past: boolean }>("select $1::timestamptz <= now() as past", [
       since.at,
     ]);
@@ -66,8 +73,8 @@ export async function recoverDeliveries(call: Recover): Promise<{ webhook_id: nu
 
 type RawRow = DeliveryRow;
 
-/** Nothing goes to one that is off: it would be canceled at once. */
-async function holdActive(change: Change, tenantId: number, id: number): Promise<void> {
-  const { is_active: isActive } = await holdWebhook(change, tenantId, id);
+/** Refuses an inactive webhook, whose deliveries would be canceled at once. */
+async function lockActiveWebhook(change: Change, tenantId: number, id: number): Promise<void> {
+  const { is_active: isActive } = await lockWebhook(change, tenantId, id);
   if (!isActive) throw new Conflict("webhook_inactive", "The webhook is switched off");
 }

@@ -1,7 +1,12 @@
-// Signatures of the Standard Webhooks scheme (standardwebhooks.com): HMAC-SHA256 of id, time and body, one per secret.
+// Signatures of the Standard Webhooks scheme (standardwebhooks.com): HMAC-SHA256 of id, time and body, one
+// per secret.
 import { createHmac, type KeyObject } from "node:crypto";
 
-/** With key objects, as bytes cost ten times the signature. @param timestamp seconds since 1970; `secrets` the newest first */
+/**
+ * Takes key objects, because importing bytes costs ten times as much as the signature.
+ * @param timestamp seconds since 1970
+ * @param secrets the newest first
+ */
 export function signatureOf(
   id: string,
   timestamp: number,

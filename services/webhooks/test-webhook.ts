@@ -1,4 +1,4 @@
-// One webhook.test, sent while the caller waits; it is no delivery and stands in no log.
+// Sends one webhook.test while the caller waits. It is not a delivery and not in the log.
 import { randomBytes } from "node:crypto";
 import type { Call } from "../shared/bus/bus.ts";
 import { NotFound, Unavailable } from "../shared/errors.ts";
@@ -8,17 +8,18 @@ import { perRuntime } from "../shared/per-runtime.ts";
 import { RateLimit } from "../shared/rate-limits.ts";
 import { openingKeys } from "../shared/sealing/ask-keys.ts";
 import type { TestResult } from "./deliveries.contract.ts";
-import { tenantOf } from "./own-webhooks.ts";
+import { tenantOf } from "./read-webhooks.ts";
 import { openSecrets, type SealedSecrets } from "./open-secrets.ts";
 import { postEvent } from "./post-event.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
-/** The answer has to be back before the call is given up. */
-const spareMs = 2_000;
+/** Reserve within the request's timeout, so that the answer arrives before the caller gives up. */
+const reserveMs = 2_000;
 
-/** Ten a minute each: an address is looked at by somebody, not scanned. */
+/** Ten a minute per webhook: enough for a person, too few for scanning. */
 const testsOf = perRuntime(({ database }) => new RateLimit(database, "webhook_test", 10, 60));
 
+/** @throws NotFound, Unavailable `sealed_field_unreadable`, TooManyRequests */
 export async function testWebhook(call: Call<{ webhook_id: number }>): Promise<TestResult> {
   const { webhook_id: id } = call.params;
   const tenantId = tenantOf(call);
@@ -46,7 +47,7 @@ export async function testWebhook(call: Call<{ webhook_id: number }>): Promise<T
     occurredAt: new Date().toISOString(),
     payload: JSON.stringify({ webhook_id: id }),
   };
-  const deadlineMs = Math.max(100, Math.min(deadlineMsMax, call.runtime.config.requestTimeoutMs - spareMs));
+  const deadlineMs = Math.max(100, Math.min(deadlineMsMax, call.runtime.config.requestTimeoutMs - reserveMs));
   const attempt = await postEvent(outboundOf(call.runtime), { url, secrets }, message, { deadlineMs });
   return {
     delivered: attempt.outcome === "delivered",

@@ -1,5 +1,5 @@
-// The webhooks and chats to which something is on its way, for operators at the REPL: those that have waited longest first. No
-// route leads here, and neither addresses nor what is told are shown.
+// Targets with pending deliveries, for operators at the REPL, those that have waited longest first. There is
+// no route, and neither URLs nor payloads are shown.
 import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Forbidden } from "../shared/errors.ts";
@@ -9,7 +9,7 @@ import type { WaitingTarget } from "./deliveries.contract.ts";
 
 const targetsMax = 100;
 
-/** @throws Forbidden for a user of a tenant, superadmins too */
+/** @throws Forbidden for users of a tenant, including superadmins */
 export async function waitingDeliveries(
   call: Call<{ tenant_id?: number }>,
 ): Promise<{ items: WaitingTarget[] }> {

@@ -1,5 +1,5 @@
-// Webhooks as a channel of the delivery worker, and what follows from a webhook's failures: after five days of nothing else,
-// or when it says that it is gone, it is switched off.
+// Webhooks as a channel of the delivery worker. A webhook is disabled after five days of uninterrupted
+// failures, or when it answers 410.
 import type { ServiceBroker } from "moleculer";
 import { Caller } from "../shared/caller.ts";
 import type { Database } from "../shared/database/database.ts";
@@ -13,7 +13,10 @@ import { type OpenEndpoint, openEndpoints } from "./open-endpoints.ts";
 import { postEvent } from "./post-event.ts";
 
 const failingMsMax = 120 * 3_600_000;
-/** Nothing is sent without a signature: it is a try like others, so a new secret mends it, and without one it ends. */
+/**
+ * Nothing is sent without a signature. It counts as a failed attempt, so a new secret repairs it, and without
+ * one the attempts run out.
+ */
 const unsigned: Attempt = {
   outcome: "failed",
   statusCode: null,
@@ -22,6 +25,7 @@ const unsigned: Attempt = {
   response: null,
 };
 
+/** The channel for the delivery worker. */
 export function webhookChannel(broker: ServiceBroker, runtime: Runtime): Channel<OpenEndpoint> {
   const outbound = outboundOf(runtime);
   return {
@@ -35,7 +39,7 @@ export function webhookChannel(broker: ServiceBroker, runtime: Runtime): Channel
   };
 }
 
-interface Record {
+interface ReceiverResult {
   endpoint: OpenEndpoint;
   succeeded: boolean;
   gone: boolean;
@@ -45,17 +49,17 @@ async function followUp(
   database: Database,
   outcomes: readonly AttemptOutcome<OpenEndpoint>[],
 ): Promise<void> {
-  const records = new Map<number, Record>();
+  const records = new Map<number, ReceiverResult>();
   for (const { settings: endpoint, attempt } of outcomes) {
     const record = records.get(endpoint.id) ?? { endpoint, succeeded: false, gone: false };
     records.set(endpoint.id, record);
     if (attempt.outcome === "delivered") record.succeeded = true;
     if (attempt.outcome === "gone") record.gone = true;
   }
-  const turned = [...records.values()].filter(
+  const changed = [...records.values()].filter(
     ({ endpoint, succeeded }) => succeeded === (endpoint.failingForMs !== null),
   );
-  if (turned.length > 0) await noteTurn(database, turned);
+  if (changed.length > 0) await saveFailingState(database, changed);
   for (const { endpoint, succeeded, gone } of records.values()) {
     if (gone) await disableWebhook(database, endpoint, "gone");
     else if (!succeeded && (endpoint.failingForMs ?? 0) > failingMsMax)
@@ -63,19 +67,20 @@ async function followUp(
   }
 }
 
-/** From success to failure or back: written only then, not with every delivery. */
-async function noteTurn(database: Database, turned: readonly Record[]): Promise<void> {
+/** Stored only when a webhook changes from success to failure or back, not with every delivery. */
+async function saveFailingState(database: Database, changed: readonly ReceiverResult[]): Promise<void> {
   await database.write(platform, Caller.system("webhooks"), {
     name: "webhooks.note_turn",
     text: `update webhooks w set failing_since = case when g.succeeded then null else coalesce(w.failing_since, now()) end
       from unnest($1::integer[], $2::integer[], $3::boolean[]) as g (tenant_id, id, succeeded)
       where w.tenant_id = g.tenant_id and w.id = g.id and g.succeeded = (w.failing_since is not null)`,
     values: [
-      turned.map(({ endpoint }) => endpoint.tenantId),
-      turned.map(({ endpoint }) => endpoint.id),
-      turned.map(({ succeeded }) => succeeded),
+      changed.map(({ endpoint }) => endpoint.tenantId),
+      changed.map(({ endpoint }) => endpoint.id),
+      changed.map(({ succeeded }) => succeeded),
     ],
   });
-  // Until they are read anew, so that the next batch does not write the same again.
-  for (const { endpoint, succeeded } of turned) endpoint.failingForMs = succeeded ? null : 0;
+  // Updates the cached endpoints until they are read again, so that the next batch does not write the same
+  // change.
+  for (const { endpoint, succeeded } of changed) endpoint.failingForMs = succeeded ? null : 0;
 }

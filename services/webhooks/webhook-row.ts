@@ -1,4 +1,5 @@
-// A webhook as stored (in two tables under one id) and on the wire. The secret is in neither.
+// Conversion of a webhook between its two tables, which share one id, and its JSON form. Neither contains the
+// secret.
 import { toIso } from "../shared/wire.ts";
 import type { Webhook } from "./webhooks.contract.ts";
 
@@ -6,9 +7,10 @@ export const webhooksFrom = "delivery_targets t join webhooks w on w.tenant_id =
 export const webhookColumns = `t.id, t.tenant_id, w.url, t.events, t.is_active, t.created_at, t.updated_at, w.failing_since,
   w.disabled_at, w.disabled_reason`;
 
-/** As `webhookColumns` read it; timestamps are PostgreSQL's text. */
+/** The columns of `webhookColumns`; times are in PostgreSQL's format. */
 export type WebhookRow = Webhook;
 
+/** Converts a row to its JSON form. */
 export function toWebhook(row: WebhookRow): Webhook {
   const { id, tenant_id, url, events, is_active, disabled_reason } = row;
   return {

@@ -1,4 +1,4 @@
-// What the webhooks service offers: registering where events of one's own tenant are told.
+// Actions of the webhooks service: administration of the tenant's webhooks.
 import { allow } from "../shared/access.ts";
 import type { ActionsOf, Contract } from "../shared/bus/bus.ts";
 import { weights } from "../shared/limits/weights.ts";

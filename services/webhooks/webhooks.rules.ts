@@ -5,7 +5,7 @@ const prefix = "whsec_";
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/;
 const plain = /^[\x20-\x7e]*$/;
 
-/** Why a text is no secret; its length was checked before. */
+/** The reason why a secret is refused, or undefined. Its length was checked before. */
 export function secretFault(secret: string): string | undefined {
   if (!plain.test(secret)) return "the secret holds other characters than the printable ones of ASCII";
   if (!secret.startsWith(prefix)) return undefined;
@@ -14,26 +14,26 @@ export function secretFault(secret: string): string | undefined {
   return bytes >= 24 && bytes <= 64 ? undefined : "after whsec_ comes base64 of 24 to 64 bytes";
 }
 
-/** What the owner of a secret of their own has to know of it; the secret itself is not told again. */
+/** How to configure a Standard Webhooks library with this secret. The secret itself is not repeated. */
 export function librarySentence(secret: string): string {
   return secret.startsWith(prefix)
     ? "Give a library of Standard Webhooks this secret as it is."
     : "Deliveries are signed with the characters of this secret. Libraries of Standard Webhooks read base64: give them whsec_ and the base64 of these characters (printf %s 'SECRET' | base64 -w0).";
 }
 
-/** The key that signs: the bytes that a secret of the scheme encodes, and of any other its characters. */
+/** The signing key: the decoded bytes of a `whsec_` secret, or the characters of any other. */
 export function signingKey(secret: string): KeyObject {
   return secret.startsWith(prefix)
     ? createSecretKey(secret.slice(prefix.length), "base64")
     : createSecretKey(secret, "utf8");
 }
 
-/** @param random 32 bytes */
+/** A `whsec_` secret. @param random 32 bytes */
 export function secretOf(random: Buffer): string {
   return `${prefix}${random.toString("base64")}`;
 }
 
-/** For the audit log, which is never deleted: paths and queries carry tokens. */
+/** The part of a URL for the audit log, which is permanent: path and query may contain tokens. */
 export function loggedUrl(url: string): string {
   return URL.parse(url)?.origin ?? "";
 }

@@ -1,8 +1,9 @@
-// Webhooks: who of a tenant is told of which events, and the telling.
-// Life cycle: registered → changed, switched off and on → deleted, its secret at once, its log by and by.
-// Promises: secrets are at rest only sealed, and shown once when made here; every event is told at least once to each
-// webhook that asked for it, always under the same id, or its delivery ends as failed or canceled; nothing is ever sent to
-// an address that is not public, unless an operator allows it.
+// Webhooks: which events a tenant subscribes to, and their delivery.
+// Life cycle: registered → changed, disabled and enabled → deleted; its secret is deleted at once, its log by
+// the sweep.
+// Promises: secrets are stored only in sealed form, and returned once when generated here; every event is
+// delivered at least once to each webhook that subscribed to it, always under the same id, or its delivery
+// ends as failed or canceled; nothing is sent to a non-public address unless an operator allows it.
 import type { ServiceSchema } from "moleculer";
 import { database } from "../../mixins/database.ts";
 import { detectors } from "../../mixins/healing/detectors.ts";
@@ -16,14 +17,14 @@ import { cancelDeliveries } from "./cancel-deliveries.ts";
 import { checkpointsContract } from "./checkpoints.contract.ts";
 import { removeWebhook, updateWebhook } from "./change-webhook.ts";
 import { deliveriesContract } from "./deliveries.contract.ts";
-import { watchDeliveries } from "./delivery-figures.ts";
+import { watchDeliveries } from "./delivery-metrics.ts";
 import { listDeliveries } from "./list-deliveries.ts";
-import { listEventTypes, listWebhooks } from "./own-webhooks.ts";
+import { listEventTypes, listWebhooks } from "./read-webhooks.ts";
 import { postCheckpoint } from "./post-checkpoint.ts";
 import { recoverMissed } from "./recover-deliveries.ts";
 import { registerWebhook } from "./register-webhook.ts";
 import { recoverDeliveries, resendDelivery } from "./resend.ts";
-import { sweepDeliveries } from "./sweep.ts";
+import { sweepDeliveries } from "./sweep-deliveries.ts";
 import { testWebhook } from "./test-webhook.ts";
 import { webhookChannel } from "./webhook-channel.ts";
 import { webhooksContract } from "./webhooks.contract.ts";
@@ -51,7 +52,7 @@ const webhooks: ServiceSchema = {
       outbox_lagging: outboxLagging,
       session_idle_in_transaction: sessionIdleInTransaction,
       log_beyond_retention: overdueRows("webhooks", "webhooks.sweep", [
-        // Their ids begin with the millisecond in which they were made.
+        // The ids begin with the millisecond of their creation.
         {
           what: "deliveries",
           rows: `from deliveries where id < (lpad(to_hex((extract(epoch from now() - interval '92 days') * 1000)::bigint), 12, '0')

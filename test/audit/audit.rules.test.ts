@@ -9,7 +9,7 @@ import {
   type Link,
   type StoredEntry,
 } from "../../services/audit/audit.rules.ts";
-import { ChainWalk } from "../../services/audit/chain-walk.ts";
+import { ChainVerifier } from "../../services/audit/chain-verifier.ts";
 
 function link(last: Link, more: Partial<StoredEntry> = {}): StoredEntry {
   const entry: StoredEntry = {
@@ -77,8 +77,8 @@ describe("the text of changes", () => {
 
 /** A walk over entries, and what it found: "seq reason", or "seq-to reason" for a run. */
 function findings(entries: StoredEntry[], signed: Record<number, string> = {}, from = genesis): string[] {
-  const walk = new ChainWalk(from);
-  for (const entry of entries) walk.take(entry, signed[entry.seq]);
+  const walk = new ChainVerifier(from);
+  for (const entry of entries) walk.check(entry, signed[entry.seq]);
   expect(walk.badTotal).toBe(walk.bad.length);
   expect(walk.firstBad).toBe(walk.bad[0]?.seq ?? null);
   return walk.bad.map(({ seq, to_seq: to, reason }) => `${seq === to ? seq : `${seq}-${to}`} ${reason}`);
@@ -145,15 +145,15 @@ describe("a walk along a chain", () => {
   });
 
   it("lists a hundred and counts the rest", () => {
-    const walk = new ChainWalk();
-    for (let seq = 2; seq <= 500; seq += 2) walk.take(link({ seq: seq - 1, hash: genesis.hash }));
+    const walk = new ChainVerifier();
+    for (let seq = 2; seq <= 500; seq += 2) walk.check(link({ seq: seq - 1, hash: genesis.hash }));
     expect([walk.bad.length, walk.badTotal, walk.firstBad]).toEqual([100, 250, 1]);
   });
 
   it("ends at the head's own hash, or at the one that was the last entry's before it was altered", () => {
     const ends = (entries: StoredEntry[], hash: string) => {
-      const walk = new ChainWalk();
-      for (const entry of entries) walk.take(entry);
+      const walk = new ChainVerifier();
+      for (const entry of entries) walk.check(entry);
       walk.end({ seq: 3, hash });
       return walk.bad.map(({ reason }) => reason);
     };

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { CheckpointFolder, type Position } from "../../services/audit/checkpoints/checkpoint-folder.ts";
 import { type Head, signDocument } from "../../services/audit/checkpoints/checkpoint.rules.ts";
-import { KeptCheckpoints, signedHashes } from "../../services/audit/checkpoints/kept-checkpoints.ts";
+import { FolderState, signedHashes } from "../../services/audit/checkpoints/folder-state.ts";
 import { SigningKey } from "../../services/audit/checkpoints/signing-key.ts";
 
 let path: string;
@@ -98,7 +98,7 @@ describe("what was signed", () => {
     );
 
   it("is of each tenant the newest head, and grows with the folder", async () => {
-    const kept = new KeptCheckpoints(folder, keys);
+    const kept = new FolderState(folder, keys);
     await kept.refresh();
     expect([kept.last, kept.heads.size]).toEqual([undefined, 0]);
     await put(1, [head(1), head(3, { tenant_id: 8 })]);

@@ -8,7 +8,7 @@ import {
   headsMax,
   readCheckpoint,
   signDocument,
-  traceOf,
+  tenantMarker,
 } from "../../services/audit/checkpoints/checkpoint.rules.ts";
 import { keyIdOf, readPublicKey, SigningKey } from "../../services/audit/checkpoints/signing-key.ts";
 
@@ -60,8 +60,8 @@ describe("a document", () => {
     expect(readCheckpoint(line, keys)).toMatchObject(facts);
   });
   it("of a tenant is found by its trace, and by no other tenant's", () => {
-    expect(line).toContain(traceOf(12));
-    expect(line).not.toContain(traceOf(2));
+    expect(line).toContain(tenantMarker(12));
+    expect(line).not.toContain(tenantMarker(2));
   });
   it("with as many heads as it may hold is smaller than 100 kB", () => {
     const heads = Array.from({ length: headsMax }, () => ({

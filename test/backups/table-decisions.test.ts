@@ -29,7 +29,7 @@ import { nowhere, readArchive } from "../../services/backups/archive/read-archiv
 import { tarEnd, tarFile } from "../../services/backups/archive/tar.ts";
 import { ArchiveDamaged, opening, sealing } from "../../services/shared/archive/sealed-stream.ts";
 import { unpack } from "./scene.ts";
-import type { ArchiveKeyring } from "../../services/backups/ask-archive-keys.ts";
+import type { ArchiveKeyring } from "../../services/backups/archive-keyring.ts";
 import { makeBackup } from "../../services/backups/make-backup.ts";
 import { movingHere } from "../../services/backups/moving/here.ts";
 import { Pace } from "../../services/backups/moving/pace.ts";

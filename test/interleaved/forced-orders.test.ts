@@ -3,13 +3,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { ServiceBroker } from "moleculer";
 import { jobs } from "../../mixins/jobs/jobs.ts";
-import { endJob, keepJob, leaseJob } from "../../services/backups/job-store.ts";
+import { endJob, renewJob, leaseJob } from "../../services/backups/job-store.ts";
 import { isNeeded, needsOf, retireDataKeys } from "../../services/crypto/retire-keys.ts";
 import { sealedPlaces } from "../../services/crypto/sealed-columns.ts";
 import { readKeys } from "../../services/crypto/tenant-keys.ts";
 import { type BatchBounds, resealBatch } from "../../services/crypto/reseal-batch.ts";
 import { decideBatch } from "../../services/payments/decide-batch.ts";
-import { type Known, readStatement, writeStatement } from "../../services/payments/inbox-statements.ts";
+import { type KnownState, readStatement, writeStatement } from "../../services/payments/inbox-statements.ts";
 import { seed } from "../../host/seed.ts";
 import { Caller } from "../../services/shared/caller.ts";
 import type { Database } from "../../services/shared/database/database.ts";
@@ -125,10 +125,10 @@ describe("deliveries, when another worker has taken over", () => {
 });
 
 describe("payments, when another process was quicker", () => {
-  const known = async (id: string, paymentId: string): Promise<Known> => {
+  const known = async (id: string, paymentId: string): Promise<KnownState> => {
     const [{ subdomain }] = await query("select subdomain from tenants where id = $1", [tenantId]);
     const asked = [{ provider: "card", id, paymentId }];
-    const read = await database.readOne<Known>(platform, readStatement(subdomain, asked));
+    const read = await database.readOne<KnownState>(platform, readStatement(subdomain, asked));
     if (read === undefined) throw new Error("a select without a table answers a row");
     return read;
   };
@@ -390,7 +390,7 @@ describe("a backup's job", () => {
     await query("update backup_jobs set leased_until = now() - interval '1 second' where id = $1", [id]);
     expect(await leaseJob(database, id, present)).toMatchObject({ id, tries: 2 });
     const at = { status: "running", step: "-", percent: 1, rows: 0, bytes: 0 } as const;
-    expect(await keepJob(database, id, late, at)).toBe(false);
+    expect(await renewJob(database, id, late, at)).toBe(false);
     const end = (worker: string) =>
       database.change(platform, caller, (change) => endJob(change, id, worker, "succeeded"));
     expect([await end(late), await end(present), await end(present)]).toEqual([false, true, false]);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@jest/globals";
 import { randomInt } from "node:crypto";
 import { readAnswer } from "../../services/messenger/bot-answer.rules.ts";
 import { hashCode, newCode, readCode } from "../../services/messenger/code.rules.ts";
-import { maySee, refusedKinds, toldKinds } from "../../services/messenger/kinds.rules.ts";
+import { maySee, refusedKinds, deliveredKinds } from "../../services/messenger/kinds.rules.ts";
 import { messageOf } from "../../services/messenger/message.rules.ts";
 import { displayNameOf, readUpdate } from "../../services/messenger/update.rules.ts";
 import { eventKinds } from "../../services/shared/event-kinds.ts";
@@ -101,7 +101,7 @@ describe("updates", () => {
   ])("%s", (_case, fields, what) => {
     const update = readUpdate({ update_id: 7, ...fields });
     expect(update?.id).toBe(7);
-    expect(update?.act?.what).toBe(what);
+    expect(update?.action?.what).toBe(what);
   });
   it.each([[null], [7], ["text"], [[]], [{}], [{ update_id: "7" }], [{ update_id: 1e300 }]])(
     "%j is none",
@@ -170,15 +170,15 @@ describe("what a role is told", () => {
   };
   it.each(roles)("%s", (role) => {
     expect(eventKinds.filter((kind) => maySee(role, kind))).toHaveLength(kindsOf[role]);
-    const all = toldKinds(role, ["*"]);
+    const all = deliveredKinds(role, ["*"]);
     expect(all).toEqual(
       kindsOf[role] === eventKinds.length ? ["*"] : eventKinds.filter((k) => maySee(role, k)),
     );
     expect(refusedKinds(role, ["*", "patient.created"])).toEqual([]);
   });
   it("of what was asked for when the role was higher, only what is left", () => {
-    expect(toldKinds("nurse", ["payment.failed", "record.created"])).toEqual(["record.created"]);
-    expect(toldKinds("nurse", ["payment.failed"])).toEqual([]);
+    expect(deliveredKinds("nurse", ["payment.failed", "record.created"])).toEqual(["record.created"]);
+    expect(deliveredKinds("nurse", ["payment.failed"])).toEqual([]);
     expect(refusedKinds("nurse", ["payment.failed", "record.created", "*"])).toEqual(["payment.failed"]);
   });
 });

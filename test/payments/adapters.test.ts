@@ -1,7 +1,7 @@
 // The adapters by themselves: signatures computed here by node:crypto, every mutation of a signed request refused.
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import type { Delivery, ProviderAdapter } from "../../services/payments/adapter.ts";
+import type { IncomingNotification, ProviderAdapter } from "../../services/payments/adapter.ts";
 import { cardProvider } from "../../services/payments/card-provider.ts";
 import { exposedFacts } from "../../services/shared/errors.ts";
 import { walletProvider } from "../../services/payments/wallet-provider.ts";
@@ -17,12 +17,16 @@ import {
 import { dice } from "../faults/support/seed.ts";
 
 const t = 1_790_000_000;
-const delivery = (body: string | Buffer, signature?: string, nowSeconds = t): Delivery => ({
+const delivery = (body: string | Buffer, signature?: string, nowSeconds = t): IncomingNotification => ({
   bytes: Buffer.from(body),
   signature,
   nowMs: nowSeconds * 1000,
 });
-const codeOf = (adapter: ProviderAdapter, given: Delivery, secrets: readonly string[]): string => {
+const codeOf = (
+  adapter: ProviderAdapter,
+  given: IncomingNotification,
+  secrets: readonly string[],
+): string => {
   try {
     adapter.read(given, secrets);
     return "read";
@@ -32,7 +36,7 @@ const codeOf = (adapter: ProviderAdapter, given: Delivery, secrets: readonly str
 };
 
 /** Where the fields are that it refuses. */
-const faultsOf = (adapter: ProviderAdapter, given: Delivery): string[] => {
+const faultsOf = (adapter: ProviderAdapter, given: IncomingNotification): string[] => {
   try {
     adapter.read(given, [cardSecret]);
     return [];

@@ -4,19 +4,23 @@ import { describe, expect, it } from "@jest/globals";
 import {
   afterNotification,
   eventOfChange,
-  isSeen,
+  isVisibleChange,
   type PaymentState,
   type Status,
   statuses,
-  type Told,
+  type NotificationFacts,
   transitions,
 } from "../../services/payments/payment.rules.ts";
 import { decideBatch } from "../../services/payments/decide-batch.ts";
-import type { Known } from "../../services/payments/inbox-statements.ts";
+import type { KnownState } from "../../services/payments/inbox-statements.ts";
 import { notificationItem } from "../support/notifications.ts";
 import { dice } from "../faults/support/seed.ts";
 
-const told = (status: Status, occurredMs: number, more: Partial<Told> = {}): Told => ({
+const told = (
+  status: Status,
+  occurredMs: number,
+  more: Partial<NotificationFacts> = {},
+): NotificationFacts => ({
   notificationId: `${status}-${occurredMs}`,
   status,
   occurredMs,
@@ -24,7 +28,7 @@ const told = (status: Status, occurredMs: number, more: Partial<Told> = {}): Tol
   currency: "EUR",
   ...more,
 });
-const after = (all: readonly Told[]): PaymentState | undefined =>
+const after = (all: readonly NotificationFacts[]): PaymentState | undefined =>
   all.reduce<PaymentState | undefined>((state, each) => afterNotification(state, each), undefined);
 
 function permutations<T>(items: readonly T[]): T[][] {
@@ -33,7 +37,7 @@ function permutations<T>(items: readonly T[]): T[][] {
 }
 
 /** The decision word for word: one after the other as they occurred, by the table. */
-function history(all: readonly Told[]): Status | undefined {
+function history(all: readonly NotificationFacts[]): Status | undefined {
   const rank = (status: Status) => statuses.indexOf(status);
   const ordered = all.toSorted((a, b) => a.occurredMs - b.occurredMs || rank(a.status) - rank(b.status));
   return ordered.reduce<Status | undefined>(
@@ -194,18 +198,18 @@ describe("what is told of a change", () => {
     const before = afterNotification(undefined, told("refunded", 1));
     const next = afterNotification(before, told("refunded", 2));
     expect(eventOfChange(before, next)).toBeUndefined();
-    expect(isSeen(before, next)).toBe(true);
+    expect(isVisibleChange(before, next)).toBe(true);
   });
   it("what has no say is remembered and not seen", () => {
     const before = afterNotification(undefined, told("failed", 1));
     const next = afterNotification(before, told("pending", 2));
     expect(next).not.toBe(before);
-    expect(isSeen(before, next)).toBe(false);
+    expect(isVisibleChange(before, next)).toBe(false);
   });
 });
 
 describe("of a batch", () => {
-  const known: Known = {
+  const known: KnownState = {
     tenant: { id: 7, active: true },
     platform_id: 1,
     notifications: null,

@@ -1,47 +1,53 @@
-// Checkpoints as files, outside the database: one a month, a line a document, only ever added to. A folder that lets nobody
-// rewrite (`chattr +a`, or write-once storage) serves as well. The public keys lie beside them.
+// Checkpoints as files outside the database: one file per month, one document per line, append-only. The
+// folder may be protected against rewriting (`chattr +a`, or write-once storage). The public keys are stored
+// beside the checkpoints.
 import { open, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { errorCode } from "../../shared/start-error.ts";
 import { makeFolder } from "../../shared/make-folder.ts";
 import { keyIdOf, type PublicKeys, readPublicKey, type SigningKey } from "./signing-key.ts";
 
-/** Read from the newest files back: months of a small installation, days of one with ten thousand busy tenants. */
+/**
+ * Bound of the bytes read, from the newest file back: months of a small installation, days of one with ten
+ * thousand busy tenants.
+ */
 const readBytesMax = 256_000_000;
 const chunkBytes = 1_048_576;
-/** Ten times a document's bound: what is longer is none. */
+/** Ten times the bound of a document. A longer line cannot be a document. */
 const lineBytesMax = 1_000_000;
 const keysMax = 100;
 
-/** Where somebody has read to. */
+/** A position up to which the folder was read. */
 export interface Position {
   file: string;
   offset: number;
 }
 
+/** The folder of checkpoints. */
 export class CheckpointFolder {
   readonly #path: string;
 
-  /** @param path absolute; made when something is first put there */
+  /** @param path absolute; the folder is created at the first write */
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** Resolves when the line is on the disk. @param at ISO 8601 */
+  /** Resolves when the line is synced to the disk. @param at ISO 8601 */
   async append(line: string, at: string): Promise<void> {
     await makeFolder(this.#path, 0o700);
     const file = await open(join(this.#path, `checkpoints-${at.slice(0, 7)}.jsonl`), "a+", 0o600);
     try {
-      // Whoever was killed in the midst of a line left its beginning: it ends here, and the line follows whole.
-      const torn = await endsTorn(file);
-      await file.appendFile(`${torn ? "\n" : ""}${line}\n`);
+      // A process killed while writing left an incomplete line. It is ended first, so that the new line is
+      // complete.
+      const incomplete = await endsIncomplete(file);
+      await file.appendFile(`${incomplete ? "\n" : ""}${line}\n`);
       await file.sync();
     } finally {
       await file.close();
     }
   }
 
-  /** Puts the public key beside the checkpoints; one that is there stays. */
+  /** Stores the public key beside the checkpoints unless it exists. */
   async keepKey(key: SigningKey): Promise<void> {
     await makeFolder(this.#path, 0o700);
     await writeFile(join(this.#path, `${key.id}.pem`), key.publicText, { flag: "wx", mode: 0o644 }).catch(
@@ -51,7 +57,7 @@ export class CheckpointFolder {
     );
   }
 
-  /** Public keys that lie here, under the ids that they have. */
+  /** The public keys in the folder, by their ids. */
   async keys(): Promise<PublicKeys> {
     const keys = new Map();
     for (const name of (await this.#names(".pem")).slice(0, keysMax)) {
@@ -62,8 +68,8 @@ export class CheckpointFolder {
   }
 
   /**
-   * Whole lines, the oldest first, from behind `after` on, or as far back as `readBytesMax`.
-   * @returns each line and where the next one begins
+   * Yields complete lines, the oldest first, from `after` on, or as far back as `readBytesMax`.
+   * @returns each line and the position of the next one
    */
   async *lines(after?: Position): AsyncGenerator<{ line: string; next: Position }> {
     const start = after ?? (await this.#oldest());
@@ -100,33 +106,33 @@ export class CheckpointFolder {
   }
 }
 
-async function endsTorn(file: Awaited<ReturnType<typeof open>>): Promise<boolean> {
+async function endsIncomplete(file: Awaited<ReturnType<typeof open>>): Promise<boolean> {
   const { size } = await file.stat();
   if (size === 0) return false;
   const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
   return buffer.toString("latin1") !== "\n";
 }
 
-/** @returns lines with their length in bytes; a line without an end is not there yet */
+/** @returns lines with their length in bytes; a line without a line break is incomplete and left out */
 async function* linesOf(path: string, offset: number): AsyncGenerator<{ line: string; bytes: number }> {
   const file = await open(path, "r");
   try {
     const stream = file.createReadStream({ start: offset, highWaterMark: chunkBytes, autoClose: false });
     let parts: Buffer[] = [];
-    let held = 0;
+    let pendingBytes = 0;
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       let from = 0;
       for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
         const line = Buffer.concat([...parts, chunk.subarray(from, end)]);
-        const bytes = held + end - from + 1;
+        const bytes = pendingBytes + end - from + 1;
         parts = [];
-        held = 0;
+        pendingBytes = 0;
         from = end + 1;
         yield { line: line.toString("utf8"), bytes };
       }
-      // Of an endless line only the length is kept.
-      held += chunk.length - from;
-      parts = held > lineBytesMax ? [] : [...parts, chunk.subarray(from)];
+      // Of a line that exceeds the bound only the length is kept.
+      pendingBytes += chunk.length - from;
+      parts = pendingBytes > lineBytesMax ? [] : [...parts, chunk.subarray(from)];
     }
   } finally {
     await file.close();

@@ -1,29 +1,33 @@
-// The documents on their way out, as rows. Whoever owns the database may change these too, so none is believed that no key of
-// ours has signed; such a row was put there by somebody else, and is taken out and told.
+// The checkpoints in the database, until they are exported. The owner of the database could alter them, so a
+// row is used only if one of our keys has signed it. Any other row was inserted by somebody else; it is
+// deleted and logged.
 import { Caller } from "../../shared/caller.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { platform } from "../../shared/database/scope.ts";
 import type { Runtime } from "../../../host/process/runtime.ts";
 import { type Checkpoint, type Head, hashOf, readCheckpoint, type Signed } from "./checkpoint.rules.ts";
-import type { LastDocument } from "./kept-checkpoints.ts";
+import type { LastDocument } from "./folder-state.ts";
 import { keyIdOf, type PublicKeys, readPublicKey, type SigningKey } from "./signing-key.ts";
 import type { Column, RowOf } from "../../shared/database/row.ts";
 
+/** A checkpoint with its signature verified. */
 export interface Row {
   document: Signed<Checkpoint>;
   line: string;
 }
 
-export interface Made {
+/** A checkpoint to store. */
+export interface NewCheckpoint {
   number: number;
   line: string;
   heads: readonly Head[];
-  /** Number of the first bad entry that was found on the way, by tenant. */
+  /** The number of the first faulty entry found, by tenant. */
   firstBad: ReadonlyMap<number, number>;
 }
 
 const keysMax = 1_000;
 
+/** Reads and stores checkpoints in the database. */
 export class CheckpointRows {
   readonly #db: Database;
   readonly #log: Runtime["log"];
@@ -36,6 +40,7 @@ export class CheckpointRows {
     this.#key = key;
   }
 
+  /** The last checkpoint whose signature is valid. */
   async last(): Promise<LastDocument | undefined> {
     for (;;) {
       const row = await this.#db.readOne<
@@ -51,7 +56,7 @@ export class CheckpointRows {
     }
   }
 
-  /** The next ones after `number`, in order. */
+  /** The next checkpoints after `number`, in order. */
   async after(number: number, limit: number): Promise<Row[]> {
     const found = await this.#db.read<
       RowOf<"audit_checkpoints", "number", { line: Column<"audit_checkpoints", "document"> }>
@@ -65,17 +70,17 @@ export class CheckpointRows {
       const document = await this.#read(Number(each), line);
       if (document !== undefined) rows.push({ document, line });
     }
-    // None of ours among as many as were asked for: those behind them must not wait for ever.
+    // If none of a full page is valid, continues after it, so that the checkpoints behind it are not blocked.
     return rows.length === 0 && found.length === limit
       ? this.after(Number(found.at(-1)?.number), limit)
       : rows;
   }
 
   /**
-   * Keeps a new document, and that its heads are where the next ones go on.
-   * @returns false when another process has made one of that number meanwhile; then nothing was kept
+   * Stores a checkpoint, and its heads as the positions to continue from.
+   * @returns false when another process has stored one with this number meanwhile; nothing is stored then
    */
-  keep({ number, line, heads, firstBad }: Made): Promise<boolean> {
+  store({ number, line, heads, firstBad }: NewCheckpoint): Promise<boolean> {
     return this.#db.change(platform, Caller.system("audit"), async (change) => {
       const tenants = heads.map(({ tenant_id: id }) => id);
       const kept = await change.execute(
@@ -122,7 +127,7 @@ export class CheckpointRows {
   }
 }
 
-/** The public keys that were ever used here, the newest first. */
+/** All public keys that were ever used in this installation, the newest first. */
 export function readKeys(db: Database): Promise<{ key_id: string; public_key: string }[]> {
   return db.read(platform, {
     name: "audit.signing_keys",

@@ -1,80 +1,86 @@
-// A checkpoint: a signed document that says of many tenants' logs which hash an entry has. One line of RFC 8785 JSON, which is
-// its only form: what is signed is that text without the signature, and the next document names the hash of the whole of it.
+// A checkpoint: a signed document with the hash of one entry of each of many tenants' logs. It is one line of
+// RFC 8785 JSON, its only form. The signature covers the text without the signature, and the next document
+// contains the hash of the whole line.
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 import { isSigned, type PublicKeys, type SigningKey } from "./signing-key.ts";
 
+/** The signed position of a tenant's log. */
 export interface Head {
   tenant_id: number;
-  /** Of the newest entry that is signed; 0: there was none any more. */
+  /** The number of the newest signed entry; 0 when no entry exists any more. */
   seq: number;
-  /** Of that entry, hex. */
+  /** The hash of that entry, in hex. */
   hash: string;
-  /** Whether all entries since this tenant's checkpoint before were recomputed and continue it. */
+  /** Whether all entries since the tenant's previous checkpoint were recomputed and continue it. */
   verified: boolean;
 }
 
 interface Facts {
   v: 1;
-  /** Counts the installation's documents, without a gap. */
+  /** The number of the document in this installation, without gaps. */
   number: number;
   /** ISO 8601. */
   at: string;
-  /** The installation's public address. */
+  /** The installation's public URL. */
   installation: string;
   heads: readonly Head[];
 }
 
-/** As it goes out: complete and in order, so that a document that is taken away is missed by the next. */
+/** The complete document. `previous` chains the documents, so a removed one is noticed. */
 export interface Checkpoint extends Facts {
-  /** Hash of the document before; null: this is the first. */
+  /** Hash of the previous document; null for the first. */
   previous: string | null;
 }
 
-/** For one tenant, who has no business with the others' heads. */
+/** An excerpt for one tenant, which must not see the heads of others. */
 export interface Excerpt extends Facts {
-  /** Hash of the document it is taken from. */
+  /** Hash of the document that it was taken from. */
   excerpt_of: string;
 }
 
 export type Signed<T> = T & { key_id: string; signature: string };
 
-/** One document holds no more, and so stays below 100 kB. */
+/** Maximum of heads in a document, which keeps it below 100 kB. */
 export const headsMax = 500;
 
-/** @returns the line */
+/** Signs a document. @returns its line */
 export function signDocument(facts: Checkpoint | Excerpt, key: SigningKey): string {
   const unsigned = { ...facts, key_id: key.id };
   return canonical({ ...unsigned, signature: key.sign(canonical(unsigned)) });
 }
 
-/** Hex. */
+/** SHA-256 of a line, in hex. */
 export function hashOf(line: string): string {
   return createHash("sha256").update(line).digest("hex");
 }
 
-/** The signature stands before the last key, `v`. */
+/** The signature is the last key before `v`. */
 const signed = /,"signature":"([A-Za-z0-9+/]{86}==)","v":1\}$/;
 
-/** @returns undefined when the line is no document that one of the keys has signed */
+/** Verifies and parses a line. @returns undefined unless one of the keys has signed it */
 export function readCheckpoint(line: string, keys: PublicKeys): Signed<Checkpoint> | undefined {
   const [end, signature = ""] = signed.exec(line.slice(-120)) ?? [];
   if (end === undefined) return undefined;
   try {
-    // Not believed before its signature is verified; then one of our keys wrote it, so it has this shape.
+    // The content is used only after its signature was verified; then this service has written it, so it has
+    // this type.
     const document = JSON.parse(line) as Signed<Checkpoint>;
     const key = keys.get(document.key_id);
     const text = `${line.slice(0, -end.length)},"v":1}`;
     if (key === undefined || !isSigned(text, signature, key)) return undefined;
-    // The same key signs excerpts, which stand in no order.
+    // The same key signs excerpts, which are not part of the chain.
     return "previous" in document ? document : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Part of each document with a head of the tenant, and hardly of any other: for whoever looks through many lines. */
-export function traceOf(tenantId: number): string {
+/**
+ * A substring of every document that contains a head of the tenant, and of hardly any other. It speeds up a
+ * search in many lines.
+ */
+export function tenantMarker(tenantId: number): string {
   return `"tenant_id":${tenantId},`;
 }
 

@@ -1,5 +1,6 @@
-// A tenant's checkpoints for its own administrators: each as a document with that tenant's head alone, signed anew, so that
-// nobody learns what others do. Signed is only what was signed before.
+// A tenant's checkpoints for its administrators: each as a document with only that tenant's head, signed
+// again, so that tenants learn nothing about each other. Only documents with a valid signature are signed
+// again.
 import type { Call } from "../../shared/bus/bus.ts";
 import { platform } from "../../shared/database/scope.ts";
 import type { ParamsOf } from "../../shared/params/types.ts";
@@ -7,17 +8,18 @@ import { tenantToActIn } from "../../shared/administered-scope.ts";
 import type { CheckpointPage, auditContract, SignedExcerpt } from "../audit.contract.ts";
 import { hashOf, readCheckpoint, signDocument } from "./checkpoint.rules.ts";
 import { readKeys } from "./checkpoint-rows.ts";
-import { headOf } from "./kept-checkpoints.ts";
-import { placeOf } from "./place.ts";
+import { headOf } from "./folder-state.ts";
+import { checkpointSetupOf } from "./checkpoint-setup.ts";
 import { keyIdOf, readPublicKey, type SigningKey } from "./signing-key.ts";
 import type { Column, RowOf } from "../../shared/database/row.ts";
 
 type Params = ParamsOf<(typeof auditContract)["audit.checkpoints"]>;
 
+/** One page of excerpts, the newest first, and the public keys. */
 export async function listCheckpoints(call: Call<Params>): Promise<CheckpointPage> {
   const { before, limit } = call.params;
   const tenantId = tenantToActIn(call.caller, call.params.tenant_id) ?? 0;
-  const { key } = placeOf(call.runtime);
+  const { key } = checkpointSetupOf(call.runtime);
   const known = await readKeys(call.db);
   const keys = new Map([[key.id, key.publicKey]]);
   for (const { public_key: pem } of known) {
@@ -51,6 +53,6 @@ function excerptOf(
   if (document === undefined || head === undefined) return undefined;
   const { v, number, at, installation } = document;
   const facts = { v, number, at, installation, excerpt_of: hashOf(line), heads: [head] };
-  // Written by the line before, so it has this shape.
+  // The line was created by signDocument, so it has this type.
   return JSON.parse(signDocument(facts, key)) as SignedExcerpt;
 }

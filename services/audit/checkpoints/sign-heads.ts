@@ -1,44 +1,47 @@
-// Signs where logs have got to: finds those that moved since their last checkpoint, recomputes what came since, and puts the
-// heads into documents. Bounded by time; what was not reached is next time's.
+// Signs the current positions of the logs: finds logs that changed since their last checkpoint, verifies the
+// entries since then, and signs the heads in documents. Limited by time; the next run continues.
 import { databaseMs } from "../../shared/database/clock.ts";
 import type { Runtime } from "../../../host/process/runtime.ts";
 import { genesis, type Link } from "../audit.rules.ts";
 import { type Head, hashOf, headsMax, signDocument } from "./checkpoint.rules.ts";
 import type { CheckpointRows } from "./checkpoint-rows.ts";
 import { continueChain } from "./continue-chain.ts";
-import type { KeptCheckpoints, LastDocument } from "./kept-checkpoints.ts";
+import type { FolderState, LastDocument } from "./folder-state.ts";
 import type { SigningKey } from "./signing-key.ts";
-import { readStandings, type Standing } from "./standings.ts";
+import { readLogStates, type LogState } from "./log-states.ts";
 
-const standingsPerRead = 1_000;
-/** An installation in which nothing happens signs that too: who waits for documents then knows that none is held back. */
+const logsPerRead = 1_000;
+/**
+ * After a day without changes an empty document is signed, so that a recipient knows that none is withheld.
+ */
 const silentMsMax = 86_400_000;
 
+/** The parameters of a run. */
 export interface Signing {
   runtime: Runtime;
   rows: CheckpointRows;
   key: SigningKey;
-  /** What the folder says, if there is one that can be read: whoever owns the database cannot have changed it. */
-  kept: KeptCheckpoints | undefined;
-  /** Of performance.now(). */
+  /** The state of the folder, if it can be read. The owner of the database cannot have altered it. */
+  folderState: FolderState | undefined;
+  /** In the time of performance.now(). */
   deadline: number;
-  /** Told the number of each document that was made. */
+  /** Called with the number of each new document. */
   made: (number: number) => void;
 }
 
-/** @returns whether all is signed that there is */
+/** @returns whether everything is signed */
 export async function signHeads(signing: Signing): Promise<boolean> {
   const { deadline } = signing;
   let last = await lastDocument(signing);
   const isSilent =
     last !== undefined && (await databaseMs(signing.runtime.database)) - Date.parse(last.at) > silentMsMax;
   let batch = new Batch();
-  for await (const standing of moved(signing)) {
+  for await (const standing of changedLogs(signing)) {
     await batch.add(signing, standing);
     const isLate = performance.now() > deadline;
     if (batch.heads.length < headsMax && !isLate) continue;
     last = await signBatch(signing, batch, last);
-    // Another process is at it.
+    // Another process is signing.
     if (last === undefined) return true;
     if (isLate) return false;
     batch = new Batch();
@@ -47,13 +50,13 @@ export async function signHeads(signing: Signing): Promise<boolean> {
   return true;
 }
 
-/** Heads for one document. */
+/** The heads of one document. */
 class Batch {
   readonly heads: Head[] = [];
-  /** Number of the first bad entry, of tenants of which there is one. */
+  /** The number of the first faulty entry, for tenants that have one. */
   readonly firstBad = new Map<number, number>();
 
-  async add({ runtime, deadline }: Signing, standing: Standing): Promise<void> {
+  async add({ runtime, deadline }: Signing, standing: LogState): Promise<void> {
     const { tenantId } = standing;
     const { reached, bad, firstBad } = await continueChain(runtime.database, tenantId, standing, deadline);
     this.heads.push({ tenant_id: tenantId, ...reached, verified: firstBad === null });
@@ -63,10 +66,13 @@ class Batch {
   }
 }
 
-/** Documents go on from the last one that anybody knows of: a database that was rewound does not rewind them. */
-async function lastDocument({ rows, kept, runtime }: Signing): Promise<LastDocument | undefined> {
+/**
+ * The last document in the database or the folder, so that a database restored to an earlier state does not
+ * reset the numbers.
+ */
+async function lastDocument({ rows, folderState, runtime }: Signing): Promise<LastDocument | undefined> {
   const row = await rows.last();
-  const line = kept?.last;
+  const line = folderState?.last;
   if (line === undefined || line.number <= (row?.number ?? 0)) return row ?? line;
   runtime.log.error(
     { database: row?.number ?? 0, folder: line.number },
@@ -75,18 +81,18 @@ async function lastDocument({ rows, kept, runtime }: Signing): Promise<LastDocum
   return line;
 }
 
-async function* moved({ runtime, kept }: Signing): AsyncGenerator<Standing> {
-  const gone = new Map(kept?.heads);
-  for (let after = -1, page: Standing[] = []; ; after = page.at(-1)?.tenantId ?? after) {
-    page = await readStandings(runtime.database, after, standingsPerRead);
+async function* changedLogs({ runtime, folderState }: Signing): AsyncGenerator<LogState> {
+  const withoutLog = new Map(folderState?.heads);
+  for (let after = -1, page: LogState[] = []; ; after = page.at(-1)?.tenantId ?? after) {
+    page = await readLogStates(runtime.database, after, logsPerRead);
     for (const { tenantId, head, signed } of page) {
-      gone.delete(tenantId);
-      const known = kept?.heads.get(tenantId) ?? signed;
+      withoutLog.delete(tenantId);
+      const known = folderState?.heads.get(tenantId) ?? signed;
       if (!isSame(head, known)) yield { tenantId, head, signed: known };
     }
-    if (page.length < standingsPerRead) break;
+    if (page.length < logsPerRead) break;
   }
-  for (const [tenantId, signed] of gone)
+  for (const [tenantId, signed] of withoutLog)
     if (!isSame(signed, genesis)) yield { tenantId, head: undefined, signed };
 }
 
@@ -94,7 +100,7 @@ function isSame(a: Link = genesis, b: Link = genesis): boolean {
   return a.seq === b.seq && a.hash === b.hash;
 }
 
-/** @returns undefined when another process was quicker */
+/** @returns undefined when another process was faster */
 async function signBatch(
   { rows, key, runtime, made }: Signing,
   { heads, firstBad }: Batch,
@@ -105,7 +111,7 @@ async function signBatch(
   const at = new Date(await databaseMs(runtime.database)).toISOString();
   const { publicUrl: installation } = runtime.config;
   const line = signDocument({ v: 1, number, at, installation, previous: last?.hash ?? null, heads }, key);
-  if (!(await rows.keep({ number, line, heads, firstBad }))) return undefined;
+  if (!(await rows.store({ number, line, heads, firstBad }))) return undefined;
   made(number);
   return { number, at, hash: hashOf(line) };
 }

@@ -1,5 +1,6 @@
-// The key that signs checkpoints: Ed25519, made of a secret, so that there is nothing more to keep than that. Its public half
-// is for everybody; its id is the SHA-256 of that half as `openssl pkey -pubin -outform DER` writes it.
+// The key that signs checkpoints: Ed25519, derived from a secret, so that only the secret must be kept. The
+// public key may be published; its id is the SHA-256 of the key in the format of `openssl pkey -pubin
+// -outform DER`.
 import {
   createHash,
   createPrivateKey,
@@ -10,13 +11,14 @@ import {
   verify,
 } from "node:crypto";
 
-/** RFC 8410: what stands before the 32 bytes of a private key in PKCS #8. */
+/** The prefix of a private key in PKCS #8 before its 32 bytes (RFC 8410). */
 const pkcs8Start = Buffer.from("302e020100300506032b657004220420", "hex");
 const seedBytes = 32;
 
-/** Public keys by their id. */
+/** Public keys by their ids. */
 export type PublicKeys = ReadonlyMap<string, KeyObject>;
 
+/** The signing key of an installation. */
 export class SigningKey {
   readonly id: string;
   readonly publicKey: KeyObject;
@@ -34,24 +36,25 @@ export class SigningKey {
     this.id = keyIdOf(this.publicKey);
   }
 
-  /** PEM. */
+  /** The public key in PEM. */
   get publicText(): string {
     return this.publicKey.export({ format: "pem", type: "spki" }).toString();
   }
 
-  /** @returns base64 */
+  /** @returns the signature in base64 */
   sign(text: string): string {
     return sign(null, Buffer.from(text), this.#private).toString("base64");
   }
 }
 
+/** The id of a public key: SHA-256, in hex. */
 export function keyIdOf(key: KeyObject): string {
   return createHash("sha256")
     .update(key.export({ format: "der", type: "spki" }))
     .digest("hex");
 }
 
-/** @param pem of a public key @returns undefined for anything that is none of Ed25519 */
+/** @param pem a public key @returns undefined unless it is an Ed25519 key */
 export function readPublicKey(pem: string): KeyObject | undefined {
   try {
     const key = createPublicKey(pem);
@@ -61,7 +64,7 @@ export function readPublicKey(pem: string): KeyObject | undefined {
   }
 }
 
-/** @param signature base64 */
+/** Whether the signature is valid. @param signature base64 */
 export function isSigned(text: string, signature: string, key: KeyObject): boolean {
   return verify(null, Buffer.from(text), key, Buffer.from(signature, "base64"));
 }

@@ -1,5 +1,5 @@
-// The places outside the database that take checkpoints, each document in order: a folder, an address of the operator's, and
-// the bucket of the backups. A further one is one more CheckpointSink.
+// The sinks outside the database that receive all checkpoints in order: a folder, an address of the operator,
+// and the bucket of the backups. To add one, implement CheckpointSink.
 import type { ServiceBroker } from "moleculer";
 import type { Logger } from "pino";
 import { callAs } from "../../shared/bus/bus.ts";
@@ -9,28 +9,30 @@ import { platform } from "../../shared/database/scope.ts";
 import type { Checkpoint, Signed } from "./checkpoint.rules.ts";
 import type { CheckpointFolder } from "./checkpoint-folder.ts";
 import type { CheckpointRows } from "./checkpoint-rows.ts";
-import type { KeptCheckpoints } from "./kept-checkpoints.ts";
+import type { FolderState } from "./folder-state.ts";
 import type { SigningKey } from "./signing-key.ts";
 import type { Column } from "../../shared/database/row.ts";
 
+/** A destination for checkpoints. */
 export interface CheckpointSink {
   readonly name: string;
-  /** Number of the last document that it has; 0: none. */
+  /** Number of the last document that it has received; 0 when none. */
   last(): Promise<number>;
   /**
-   * Resolves when the document is there for good.
-   * @returns false when nobody has set the place up
-   * @throws when it could not be taken; it will be offered again
+   * Resolves when the document is stored durably.
+   * @returns false when the sink is not configured
+   * @throws when it could not be stored; it will be offered again
    */
   take(document: Signed<Checkpoint>, line: string): Promise<boolean>;
 }
 
-/** What is offered in one go; the rest follows the next time. */
+/** Documents per run; the next run continues. */
 const documentsMax = 100;
 
+/** "off": the sink is not configured. */
 export type Published = "done" | "more" | "off";
 
-/** Offers a place what it has not got yet. */
+/** Sends the sink the documents that it has not received. */
 export async function publish(rows: CheckpointRows, sink: CheckpointSink): Promise<Published> {
   const next = await rows.after(await sink.last(), documentsMax);
   for (const { document, line } of next) {
@@ -39,13 +41,17 @@ export async function publish(rows: CheckpointRows, sink: CheckpointSink): Promi
   return next.length < documentsMax ? "done" : "more";
 }
 
-/** Whose progress is the folder itself. */
-export function folderSink(folder: CheckpointFolder, kept: KeptCheckpoints, key: SigningKey): CheckpointSink {
+/** The folder as sink. Its progress is the content of the folder. */
+export function folderSink(
+  folder: CheckpointFolder,
+  folderState: FolderState,
+  key: SigningKey,
+): CheckpointSink {
   return {
     name: "folder",
     async last() {
-      await kept.refresh();
-      return kept.last?.number ?? 0;
+      await folderState.refresh();
+      return folderState.last?.number ?? 0;
     },
     async take({ at }, line) {
       await folder.keepKey(key);
@@ -55,7 +61,10 @@ export function folderSink(folder: CheckpointFolder, kept: KeptCheckpoints, key:
   };
 }
 
-/** An address of the operator's; webhooks' service speaks to it, as it alone may leave the cluster. */
+/**
+ * An address of the operator. The webhooks service sends the requests, because only that service may connect
+ * outside the cluster.
+ */
 export function addressSink(remote: Remote, broker: ServiceBroker, key: SigningKey): CheckpointSink {
   return remoteSink("address", remote, ({ number }, document) => {
     const id = `checkpoint_${key.id.slice(0, 8)}_${number}`;
@@ -65,13 +74,16 @@ export function addressSink(remote: Remote, broker: ServiceBroker, key: SigningK
   });
 }
 
-/** The bucket of the backups; their service speaks to it, as it alone has a login there. */
+/**
+ * The bucket of the backups. The backups service stores the documents, because only that service has
+ * credentials for it.
+ */
 export function storeSink(remote: Remote, broker: ServiceBroker): CheckpointSink {
   return remoteSink("store", remote, async ({ number }, document) => {
     try {
       return await callAs(broker, "audit", "backups.keep_checkpoint", { number, document });
     } catch (error) {
-      // No process keeps backups here, or the one that does is not up yet: the next run asks again.
+      // No backups service is running, or it has not started yet: the next run tries again.
       if (error instanceof Error && error.name === "ServiceNotFoundError")
         return { state: "off", reason: error.name };
       throw error;
@@ -79,12 +91,13 @@ export function storeSink(remote: Remote, broker: ServiceBroker): CheckpointSink
   });
 }
 
+/** What the remote sinks share. */
 export interface Remote {
   db: Database;
   log: Logger;
   /**
-   * By place: the first document of those that this process has made that the place has not taken yet. They are offered
-   * whatever the database says: whoever owns it could say that they were taken.
+   * By sink: the first document created by this process that the sink has not received. These documents are
+   * sent regardless of the progress stored in the database, which the owner of the database could falsify.
    */
   made: Map<string, number>;
 }
@@ -94,7 +107,10 @@ interface Delivery {
   reason: string;
 }
 
-/** A place whose progress is a row: two processes offer it the same documents, and one that starts goes on. */
+/**
+ * A sink whose progress is stored in a row, so a restarted process continues. Two processes may send the same
+ * document twice.
+ */
 function remoteSink(
   name: string,
   { db, log, made }: Remote,
@@ -114,8 +130,8 @@ function remoteSink(
       );
       if (row?.beyond === true)
         log.error({ sink: name, last: row.last }, "a place cannot have checkpoints that were never made");
-      const said = row === undefined || row.beyond ? 0 : Number(row.last);
-      return Math.min(said, (made.get(name) ?? Number.POSITIVE_INFINITY) - 1);
+      const stored = row === undefined || row.beyond ? 0 : Number(row.last);
+      return Math.min(stored, (made.get(name) ?? Number.POSITIVE_INFINITY) - 1);
     },
     async take(document, line) {
       const { state, reason } = await deliver(document, line);

@@ -1,5 +1,6 @@
-// What an archive is. One part travels in the archive itself, as its last file; with it the stored manifest names the file's
-// own size and sum and the keys, and a code that only the archive's key makes: so nobody without the key can write one.
+// The description of an archive. Its contents part is the last file of the archive. The stored manifest adds
+// the file's size and checksum, the keys, and a MAC with a key derived from the archive's key, so nobody
+// without the key can create a manifest.
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from "node:crypto";
 import canonicalize from "canonicalize";
 import { ArchiveDamaged } from "../../shared/archive/sealed-stream.ts";
@@ -21,46 +22,48 @@ export interface Contents {
   backup_id: string;
   type: BackupType;
   tenant_id: number | null;
-  /** Fingerprint of the installation's first master key. */
+  /** The fingerprint of the installation's first master key. */
   installation: string;
   schema_version: string;
   taken_at: string;
   tables: ArchivedTable[];
-  /** The end of the tenant's audit chain (of a full backup: the platform's) as the snapshot has it. */
+  /** The end of the tenant's audit chain in the snapshot; in a full backup, the platform's. */
   audit_head: { seq: number; hash: string } | null;
 }
 
+/** A master key as it was wrapped at the time of the backup. */
 export interface MasterOnRecord {
   version: number;
-  /** By BOOT_SECRET; base64. */
+  /** Wrapped by BOOT_SECRET, in base64. */
   wrapped: string;
 }
 
 /** The object beside the archive. */
 export interface Manifest {
   contents: Contents;
-  /** Of the `.tar.zst`, as it is downloaded. */
+  /** The `.tar.zst` file as it is downloaded. */
   file: { bytes: number; sha256: string };
-  /** Of the encrypted object. */
+  /** Size of the encrypted object. */
   stored_bytes: number;
   made: { created_by: number | null; reason: "manual" | "nightly" | "safety"; verified_at: string };
-  /** The archive's key, wrapped by a master key, and the master keys as they were then. */
+  /** The archive's key, wrapped by a master key, and all master keys at that time. */
   keys: { master_version: number; wrapped: string; masters: MasterOnRecord[] };
 }
 
 export const dataKeyOf = (backupId: string) => `backups/${backupId}/data`;
 export const manifestKeyOf = (backupId: string) => `backups/${backupId}/manifest`;
-/** The master keys as BOOT_SECRET wraps them now, for whoever has nothing but the store and it. */
+/** The master keys as BOOT_SECRET wraps them now, for a recovery from the store and BOOT_SECRET alone. */
 export const keyringKey = "keyring";
 export const manifestBytesMax = 1_048_576;
 
-/** What the archive's key makes: one key per use. */
+/** Derives one key per use from the archive's key. */
 export function archiveKeys(key: Buffer): { data: KeyObject; manifest: KeyObject } {
   const derive = (use: string) =>
     createSecretKey(Buffer.from(hkdfSync("sha256", key, "", `records archive ${use} v1`, 32)));
   return { data: derive("data"), manifest: derive("manifest") };
 }
 
+/** Serialises a manifest with its MAC. */
 export function writeManifest(manifest: Manifest, key: KeyObject): Buffer {
   return Buffer.from(JSON.stringify({ manifest, code: codeOf(manifest, key) }, null, 1));
 }
@@ -70,14 +73,15 @@ const codeOf = (manifest: Manifest, key: KeyObject): string =>
     .update(canonicalize(manifest) ?? "")
     .digest("hex");
 
+/** A manifest whose MAC was not verified yet. */
 export interface UnprovedManifest {
-  /** Nothing of it may be believed but the way to the key that proves it. */
+  /** Not trustworthy, except for finding the key that verifies it. */
   manifest: Manifest;
-  /** @throws ArchiveDamaged */
+  /** Verifies the MAC and the format. @throws ArchiveDamaged */
   prove(key: KeyObject): Manifest;
 }
 
-/** @throws ArchiveDamaged when it is not even of the form */
+/** @throws ArchiveDamaged when the manifest is malformed */
 export function readManifest(bytes: Buffer): UnprovedManifest {
   const { manifest, code } = parse(bytes);
   return {
@@ -94,7 +98,7 @@ export function readManifest(bytes: Buffer): UnprovedManifest {
   };
 }
 
-/** The way to the key has the form it must have; the rest is proved by the code before it is looked at. */
+/** Checks the form of the fields that lead to the key. The MAC is verified before the others are used. */
 function parse(bytes: Buffer): { manifest: Manifest; code: string } {
   try {
     const { manifest, code } = JSON.parse(bytes.toString("utf8")) as { manifest: Manifest; code: string };
@@ -108,12 +112,12 @@ function parse(bytes: Buffer): { manifest: Manifest; code: string } {
       Array.isArray(keys.masters);
     if (isWhole) return { manifest, code };
   } catch {
-    // Told below.
+    // Falls through to the error below.
   }
   throw new ArchiveDamaged("The backup's manifest was changed, or is not the one it should be.");
 }
 
-/** What an archive's key is wrapped under the name of: it opens no other backup, nor one of another tenant. */
+/** The name under which an archive's key is wrapped, so that it opens no other backup or tenant. */
 export const archiveNameOf = ({
   backup_id: id,
   tenant_id: tenantId,

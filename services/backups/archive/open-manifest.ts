@@ -1,4 +1,4 @@
-// A backup's manifest from the store, proved, with the key of its archive.
+// Reads and verifies a backup's manifest, and derives the key of its archive.
 import { buffer } from "node:stream/consumers";
 import type { KeyObject } from "node:crypto";
 import { ArchiveDamaged } from "../../shared/archive/sealed-stream.ts";
@@ -12,6 +12,7 @@ import {
   type UnprovedManifest,
 } from "./manifest.ts";
 
+/** A verified manifest and the key of its data. */
 export interface OpenArchive {
   manifest: Manifest;
   data: KeyObject;
@@ -33,7 +34,7 @@ export async function fetchManifest(
   return read;
 }
 
-/** @param key as the crypto service gives it */
+/** @param key the archive's key from the crypto service @throws StoreError `not_found`, ArchiveDamaged */
 export async function openManifest(
   store: Store,
   backupId: string,

@@ -1,5 +1,5 @@
-// From an archive in the store back to its tables, as one stream. All of it is compared with the manifest, which was proved
-// before: nothing is longer, other or missing. Whoever wants to rely on that waits for the end before using what came.
+// Reads an archive from the store as a stream of tables. Everything is compared with the verified manifest:
+// sizes, order, checksums, completeness. The caller must not rely on the data before the end was reached.
 import { createHash, type Hash, type KeyObject } from "node:crypto";
 import { pipeline, type Readable, Transform } from "node:stream";
 import { constants, createZstdDecompress } from "node:zlib";
@@ -9,14 +9,17 @@ import type { Store } from "../../../mixins/store/store.ts";
 import { type ArchivedTable, archiveNameOf, dataKeyOf, type Manifest } from "./manifest.ts";
 import { readTar } from "./tar.ts";
 
-/** zstd -1 needs 512 kB; what wants more memory to be unpacked is not ours. */
+/** zstd -1 needs 512 kB. An archive that needs more memory was not created by this service. */
 const windowLogMax = 23;
-/** Heads, padding and the manifest, beside the tables' own bytes: a file of a part has 512 and up to 511. */
+/**
+ * Tar headers, padding and the manifest, in addition to the bytes of the tables: 512 bytes and up to 511
+ * bytes per file.
+ */
 const overheadBytes = 4 * 1024 * 1024;
 
 /**
- * Of a table, summed and handed on at a time: PostgreSQL takes in some forty rows then, and whoever waits for it waits for no
- * more.
+ * Bytes of a table that are hashed and passed on at a time. PostgreSQL processes some forty rows of it
+ * meanwhile, so a waiting request is not delayed longer.
  */
 const sliceBytes = 64 * 1024;
 
@@ -27,21 +30,21 @@ export interface TableSink {
   end(): Promise<void>;
 }
 
-/** For reading that only checks. */
+/** For a read that only verifies. */
 export const nowhere: TableSink = {
   begin: async () => {},
   part: async () => {},
   end: async () => {},
 };
 
-/** Told how many bytes of tables came. Waited for: so whoever is told says when to go on, too. */
+/** Called with the number of bytes read. It is awaited, so it can delay the reading. */
 export interface TakenBytes {
   (bytes: number): Promise<void> | void;
 }
 
 /**
- * @param manifest proved
- * @throws ArchiveDamaged, or what the store or the sink throws
+ * @param manifest verified
+ * @throws ArchiveDamaged, errors of the store and of the sink
  */
 export async function readArchive(
   store: Store,
@@ -77,12 +80,15 @@ function openedArchive(source: Readable, { contents, file }: Manifest, key: KeyO
   });
   const last = atMost(tableBytes + Math.ceil(tableBytes / 512) + overheadBytes);
   const head = opening(key, archiveNameOf(contents));
-  // Whichever fails, all are destroyed with its error, which the one who reads the last then meets.
+  // When one stream fails, all are destroyed with its error, which the reader of the last one receives.
   pipeline(source, head, atMost(file.bytes, sum), decompress, last, () => {});
   return last;
 }
 
-/** Lets no more than so many bytes through: what would unpack to more than the manifest says is refused on the way. */
+/**
+ * Passes at most this many bytes, so an archive that would unpack to more than the manifest says is refused
+ * early.
+ */
 function atMost(bytesMax: number, sum?: Hash): Transform {
   let bytes = 0;
   return new Transform({
@@ -118,7 +124,7 @@ class TableReader {
       return;
     }
     const [, table, nth] = /^tables\/(\w+)\/(\d{8})\.copy$/.exec(name) ?? [];
-    // Every table has at least the head and the end that COPY writes, so each comes, and in its order.
+    // Every table has at least COPY's header and trailer, so each one appears, in order.
     if (table !== this.#tables[this.#at]?.name) await this.#next();
     const expected = this.#tables[this.#at];
     if (expected === undefined || table !== expected.name || Number(nth) !== ++this.#nth) throw wrong();
@@ -162,7 +168,7 @@ function* slicesOf(parts: readonly Buffer[]): Iterable<Buffer> {
 
 const wrong = () => new ArchiveDamaged("The archive is not the one of its manifest.");
 
-/** What zstd cannot read was changed before it was encrypted, or is not ours. */
+/** zstd data that cannot be read was changed before the encryption, or was not created by this service. */
 function asDamage(error: unknown): unknown {
   return errorCode(error).startsWith("ZSTD_error")
     ? new ArchiveDamaged("The archive cannot be unpacked.")

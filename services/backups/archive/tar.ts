@@ -1,23 +1,25 @@
-// The plain form of an archive: a tar of small files, as POSIX (ustar) has it, so that ordinary tools open it. A file's size
-// stands before it, so tables are cut into parts that fit into memory; put together again they are the table.
+// The plain format of an archive: a POSIX (ustar) tar of small files, which ordinary tools can open. A tar
+// header contains the file's size, so tables are cut into parts that fit in memory; concatenated they are the
+// table.
 import { ArchiveDamaged } from "../../shared/archive/sealed-stream.ts";
 
 const blockBytes = 512;
-/** Of one file. Whoever reads holds one in memory. */
+/** Bound of one file, because a reader holds one file in memory. */
 const fileBytesMax = 4 * 1024 * 1024;
 
+/** A file to write. */
 export interface TarFile {
   name: string;
   bytes: Buffer;
 }
 
-/** As it is read: its bytes in the chunks in which they came. */
+/** A file that was read; its bytes in the chunks as received. */
 export interface ReadTarFile {
   name: string;
   parts: readonly Buffer[];
 }
 
-/** One file with what stands before and behind it. @param name ASCII, at most 100 characters */
+/** Yields the header, the bytes and the padding of a file. @param name ASCII, at most 100 characters */
 export function* tarFile({ name, bytes }: TarFile, at: Date): Iterable<Buffer> {
   if (!/^[\x21-\x7e]{1,100}$/.test(name) || bytes.length > fileBytesMax)
     throw new Error(`no file for an archive: ${name}`);
@@ -39,7 +41,7 @@ export function* tarFile({ name, bytes }: TarFile, at: Date): Iterable<Buffer> {
   if (over > 0) yield Buffer.alloc(blockBytes - over);
 }
 
-/** Two empty blocks. */
+/** The end of a tar: two empty blocks. */
 export const tarEnd = Buffer.alloc(2 * blockBytes);
 
 function sumOf(head: Buffer): number {
@@ -49,8 +51,8 @@ function sumOf(head: Buffer): number {
 }
 
 /**
- * The files of a tar that `tarFile` wrote, one at a time: plain files under plain names, and nothing else that a tar may hold
- * (links, folders, owners).
+ * Reads the files of a tar that `tarFile` wrote, one at a time. Anything else that a tar may contain (links,
+ * directories, owners) is refused.
  * @throws ArchiveDamaged
  */
 export async function* readTar(source: AsyncIterable<Buffer>): AsyncGenerator<ReadTarFile> {
@@ -85,7 +87,7 @@ function readHead(head: Buffer): { name: string; size: number } {
   return { name, size };
 }
 
-/** Takes as many bytes as asked for from chunks of any size. */
+/** Reads exact numbers of bytes from chunks of any size. */
 class Blocks {
   readonly #source: AsyncIterator<Buffer>;
   #held: Buffer = Buffer.alloc(0);
@@ -99,7 +101,7 @@ class Blocks {
     return more.length === 0 ? first : Buffer.concat([first, ...more], bytes);
   }
 
-  /** So many bytes, as they came: not copied. */
+  /** Returns this many bytes in the received chunks, without copying. */
   async parts(bytes: number): Promise<readonly Buffer[]> {
     const parts: Buffer[] = [];
     for (let wanted = bytes; wanted > 0; ) {

@@ -1,5 +1,5 @@
-// From one snapshot of the database to an encrypted archive in the store, as one stream: COPY, tar, zstd, encryption. What is
-// in memory at a time does not grow with the tables, and nothing plain is written anywhere.
+// Writes an encrypted archive to the store from one snapshot of the database, as one stream: COPY, tar, zstd,
+// encryption. The memory in use does not grow with the tables, and no plain text is written anywhere.
 import { createHash, type Hash, type KeyObject } from "node:crypto";
 import { Transform, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -12,15 +12,15 @@ import { columnsLeftOut, type TableName, tablesOf } from "../table-decisions.ts"
 import { type ArchivedTable, archiveNameOf, type Contents, dataKeyOf } from "./manifest.ts";
 import { tarEnd, tarFile } from "./tar.ts";
 
-/** Fewer than a file may have. What COPY gives is one part as it is. */
+/** Smaller than the maximum of a file. A chunk from COPY becomes one part without copying. */
 const partBytes = copyChunkBytes;
 const compressionLevel = 1;
 
-/** Whoever is told how far it is; and says how much to do at a time, and when to go on. */
+/** Receives the progress, and decides how much is processed at a time and when to pause. */
 export interface Meter {
   tell(done: { step: string; rows: number; bytes: number; table: number; tables: number }): void;
   readonly pieceBytes: number;
-  /** @param reading stands still meanwhile, so that the server rests as well */
+  /** @param reading is paused meanwhile, so that the server pauses too */
   rest(reading: CopyOut): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export interface Written {
   storedBytes: number;
 }
 
-/** @param bulk a snapshot that has begun; @param facts all that the manifest says but the tables */
+/** @param bulk a connection with an open snapshot @param facts the manifest's contents without the tables */
 export async function writeArchive(
   bulk: Bulk,
   store: Store,
@@ -46,7 +46,7 @@ export async function writeArchive(
     params: { [constants.ZSTD_c_compressionLevel]: compressionLevel },
     chunkSize: 256 * 1024,
   });
-  // The one who fails first is the reason; the other is told to end, and its error is an echo.
+  // The first failure is the reason; the other stream is aborted, and its error is ignored.
   const stop = new AbortController();
   const either = AbortSignal.any([signal, stop.signal]);
   const flowing = Promise.all([
@@ -111,7 +111,7 @@ async function writeFiles(bulk: Bulk, contents: Contents, meter: Meter, to: Writ
   to.end();
 }
 
-/** Asked before each slice how large it may be: a part that was begun as fast as it goes may end with rests. */
+/** Asked before each slice for its maximum size: a part that began at full speed may continue with pauses. */
 function* slicesOf(piece: Buffer, meter: Meter): Iterable<Buffer> {
   for (let from = 0; from < piece.length; ) {
     const slice = piece.subarray(from, from + meter.pieceBytes);
@@ -120,10 +120,7 @@ function* slicesOf(piece: Buffer, meter: Meter): Iterable<Buffer> {
   }
 }
 
-/**
- * While a piece is compressed, in a thread of Node's pool, the next one waits for its turn, one more is summed, and what the
- * server sends is read.
- */
+// While a piece is compressed in a thread of Node's pool, the next ones are hashed and read from the server.
 class Packing {
   readonly #to: Writable;
   #last: Promise<void> = Promise.resolve();
@@ -140,7 +137,7 @@ class Packing {
     this.#last = new Promise((resolve, reject) => {
       this.#to.write(bytes, (error) => (error ? reject(error) : resolve()));
     });
-    // Whoever adds after it meets the error.
+    // A later write gets the error.
     this.#last.catch(() => undefined);
     return taken;
   }
@@ -152,7 +149,7 @@ class Packing {
 
 const partName = (table: string, nth: number) => `tables/${table}/${String(nth).padStart(8, "0")}.copy`;
 
-/** The parts of a stream, numbered from 1; what comes is put together until it is worth a file. */
+/** The parts of a stream, numbered from 1. Small chunks are combined to a part. */
 async function* partsOf(stream: AsyncIterable<Buffer>): AsyncGenerator<[number, Buffer]> {
   let held: Buffer[] = [];
   let bytes = 0;
@@ -186,7 +183,7 @@ async function columnsOf(
   return columns;
 }
 
-/** A tenant's rows are named twice: here, and by the policies beneath. */
+/** A tenant's rows are selected here, and in addition by the row-level policies. */
 function selectOf(
   { tenant_id: tenantId }: Contents,
   table: string,
@@ -198,7 +195,7 @@ function selectOf(
   return `(select ${list} from public.${quoted(table)}${where})`;
 }
 
-/** Counts and sums what passes. */
+/** Counts the bytes and computes their checksum. */
 class Summing extends Transform {
   bytes = 0;
   readonly #hash: Hash = createHash("sha256");

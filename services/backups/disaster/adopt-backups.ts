@@ -1,15 +1,15 @@
-// After a full restore the database knows of no backup: those in the store are entered again, with their keys, so that they are
-// listed, kept and restored as before.
+// Registers the store's backups in the database after a full restore, with their keys, so that they are
+// listed, retained and restored as before.
 import { Bulk } from "../../shared/database/bulk.ts";
 import { withoutForce } from "../../shared/database/bulk-load.ts";
 import { recordChange } from "../../shared/database/change.ts";
 import { masterFingerprint, unwrapMasterKeyBytes } from "../../shared/sealing/wrapping.ts";
 import { listBackup } from "../backup-row.ts";
 import { system } from "../job-store.ts";
-import { whoseLog } from "../whose-log.ts";
+import { auditTenantOf } from "../audit-tenant.ts";
 import type { FoundBackup } from "./find-backups.ts";
 
-/** @returns how many were entered: those of this installation */
+/** @returns the number of registered backups, which are those of this installation */
 export async function adoptBackups(
   ownerUrl: string,
   found: readonly FoundBackup[],
@@ -53,7 +53,7 @@ async function enter(
     );
   }
   const { backup_id: id, taken_at: takenAt } = restored.manifest.contents;
-  const tenantId = await whoseLog(change, null);
+  const tenantId = await auditTenantOf(change, null);
   if (tenantId !== undefined)
     change.audit({
       tenantId,
@@ -64,7 +64,7 @@ async function enter(
   await change.finish(system);
 }
 
-/** A key that came after the restored backup: backups made since are wrapped by it. */
+/** A master key created after the restored backup; later backups are wrapped by it. */
 async function enterMaster(bulk: Bulk, bootSecret: string, version: number, wrapped: Buffer): Promise<void> {
   const key = unwrapMasterKeyBytes(bootSecret, version, wrapped);
   const fingerprint = masterFingerprint(key);

@@ -1,6 +1,6 @@
-// What the store holds, opened with BOOT_SECRET alone: no database is asked. A manifest names the master key that its
-// archive's key is wrapped by, and has the master keys as they were wrapped then; the object `keyring` has them as they are
-// wrapped now, after a change of BOOT_SECRET.
+// Finds the backups in the store with BOOT_SECRET alone, without a database. A manifest names the master key
+// that wraps its archive's key, and contains the master keys as they were wrapped at that time. The object
+// `keyring` contains them as they are wrapped now, after a change of BOOT_SECRET.
 import { buffer } from "node:stream/consumers";
 import type { KeyObject } from "node:crypto";
 import { ArchiveDamaged } from "../../shared/archive/sealed-stream.ts";
@@ -20,16 +20,18 @@ import {
 } from "../archive/manifest.ts";
 import { fetchManifest } from "../archive/open-manifest.ts";
 
+/** A backup that can be opened. */
 export interface FoundBackup {
   manifest: Manifest;
   data: KeyObject;
-  /** As they are wrapped now, by version. */
+  /** The master keys as they are wrapped now, by version. */
   masters: ReadonlyMap<number, Buffer>;
 }
 
+/** The result. */
 export interface Found {
   backups: FoundBackup[];
-  /** Ids of what is there and cannot be opened. */
+  /** Ids of backups that cannot be opened. */
   closed: string[];
 }
 
@@ -62,7 +64,7 @@ async function readKeyring(store: Store, signal: AbortSignal): Promise<MasterOnR
     };
     return Array.isArray(masters) ? masters : [];
   } catch (error) {
-    // What does not parse helps nobody; the manifests have keys of their own.
+    // A malformed keyring is ignored: the manifests contain keys too.
     if (error instanceof StoreError) throw error;
     return [];
   }
@@ -97,7 +99,7 @@ async function openOne(
   }
 }
 
-/** Those that this secret opens; of two for one version the later in the list. */
+/** The master keys that this secret opens; of two for one version, the later in the list. */
 function openable(bootSecret: string, masters: readonly MasterOnRecord[]): Map<number, Buffer> {
   const open = new Map<number, Buffer>();
   for (const { version, wrapped } of masters) {

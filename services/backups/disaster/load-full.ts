@@ -1,6 +1,6 @@
-// A full backup into a database that holds nothing: the tables of the archive's version, its rows, and the counters that
-// triggers keep, in one transaction. Its end comes only when every byte of the archive was compared with the manifest: so it is
-// read once, and of a damaged one nothing stays.
+// Loads a full backup into an empty database: the rows, and the counters that triggers maintain, in one
+// transaction. It commits only after every byte was compared with the manifest. So the archive is read once,
+// and nothing remains of a damaged one.
 import { Bulk, quoted } from "../../shared/database/bulk.ts";
 import { advanceSequences, loadWithoutDefinitions } from "../../shared/database/bulk-load.ts";
 import { StartError } from "../../shared/start-error.ts";
@@ -11,22 +11,26 @@ import { CopySink } from "../copy-sink.ts";
 import { tablesOf } from "../table-decisions.ts";
 import type { FoundBackup } from "./find-backups.ts";
 
-export interface Shown {
+/** Displays the progress. */
+export interface ShowProgress {
   (step: string, percent: number): void;
 }
 
 const emptyText = `select exists (select from tenants) or exists (select from users) or exists (select from master_keys)
   or exists (select from audit_entries) as filled`;
 const loadingShare = 75;
-/** Of rows: from here on a table's indexes are built faster than they grow. */
+/** Bytes of rows above which building a table's indexes afterwards is faster than maintaining them. */
 const largeBytesMin = 1024 * 1024;
 
-/** @param ownerUrl of a database that is migrated to the archive's version */
+/**
+ * @param ownerUrl a database that was migrated to the archive's version
+ * @throws StartError when the database is not empty, ArchiveDamaged
+ */
 export async function loadFull(
   ownerUrl: string,
   store: Store,
   backup: FoundBackup,
-  show: Shown,
+  show: ShowProgress,
   signal: AbortSignal,
 ): Promise<void> {
   const { manifest, data } = backup;
@@ -42,7 +46,7 @@ export async function loadFull(
     await bulk.beginChange({ as: "owner" });
     const sink = new LoadingSink(bulk);
     const fill = async () => {
-      // No other program writes meanwhile: what lays policies aside holds the tables alone.
+      // Checked under the lock that replaces the policies, so that no other program writes meanwhile.
       const [found] = await bulk.query<{ filled: boolean }>(emptyText);
       if (found?.filled !== false)
         throw new StartError(

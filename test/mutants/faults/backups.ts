@@ -21,7 +21,7 @@ export const backupFaults: readonly PlantedFault[] = [
     file: "services/backups/make-backup.ts",
     text: `await moving.check(
     { manifest, data: keys.data },
-    ({ share: part }) => telling.reading({ share: part }),
+    ({ share: part }) => progress.reading({ share: part }),
     signal,
   );`,
     replacement: "",
@@ -97,7 +97,7 @@ export const backupFaults: readonly PlantedFault[] = [
   {
     says: "a restore keeps no backup of the present",
     file: "services/backups/restore-tenant.ts",
-    text: "const safetyBackupId = await keepThePresent(restore);",
+    text: "const safetyBackupId = await makeSafetyBackup(restore);",
     replacement: 'const safetyBackupId = `bk_${"0".repeat(32)}`;',
     tests: { "test/backups/restore.test.ts": "leaves a safety backup" },
   },
@@ -105,8 +105,8 @@ export const backupFaults: readonly PlantedFault[] = [
     says: "a restore begins before the whole archive was checked",
     file: "services/backups/restore-tenant.ts",
     text: `const laidOut = await layOut(restore, steps);
-    const safetyBackupId = await keepThePresent(restore);`,
-    replacement: `const safetyBackupId = await keepThePresent(restore);
+    const safetyBackupId = await makeSafetyBackup(restore);`,
+    replacement: `const safetyBackupId = await makeSafetyBackup(restore);
     const laidOut = await layOut(restore, steps);`,
     tests: { "test/backups/hostile.test.ts": "one flipped bit ends the job before anything changes" },
   },

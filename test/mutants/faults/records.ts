@@ -4,7 +4,7 @@ import type { PlantedFault } from "../planted-fault.ts";
 export const recordFaults: readonly PlantedFault[] = [
   {
     says: "verify does not compare the last entry's hash with the head's",
-    file: "services/audit/chain-walk.ts",
+    file: "services/audit/chain-verifier.ts",
     text: "this.#before?.includes(head.hash) === false",
     replacement: "false",
     tests: { "test/api/audit-chain.test.ts": "a head that names another hash" },
@@ -12,7 +12,7 @@ export const recordFaults: readonly PlantedFault[] = [
   {
     says: "verify does not see that a log's tail is cut",
     file: "services/audit/verify-audit.ts",
-    text: "walk.missing(endSeq);",
+    text: "verifier.reportMissing(endSeq);",
     replacement: "",
     tests: { "test/api/audit-chain.test.ts": "a cut tail" },
   },
@@ -94,7 +94,7 @@ export const recordFaults: readonly PlantedFault[] = [
   {
     says: "two equal notifications of one batch both act",
     file: "services/payments/decide-batch.ts",
-    text: "this.#seen.set(key, { hash, state: line.state, tenantId: line.tenant_id });",
+    text: "this.#notifications.set(key, { hash, state: line.state, tenantId: line.tenant_id });",
     replacement: "",
     tests: { "test/payments/payment.rules.test.ts": "two that are equal act once" },
   },

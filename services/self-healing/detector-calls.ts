@@ -1,36 +1,40 @@
-// The questions of one look to the services' detectors. Each waits only as long as the look may take, so that the look ends
-// in time and names what has not answered.
+// The calls of a detection run to the detectors of the services. The waiting time is limited by the run, so
+// that the run ends in time and lists the detectors that did not answer.
 import { askForFaults, askMsMax, type FindResult } from "../../mixins/healing/port.ts";
-import type { Looker } from "./look.ts";
+import type { DetectionContext } from "./detect-faults.ts";
 
-/** A detector that did not end in time, or failed. */
+/** A detector that failed or did not answer in time. */
 export interface Unanswered {
   code: string;
   service: string;
 }
 
-/** A service that has left so many questions of one look unanswered is not asked again in it: each costs the whole wait. */
+/**
+ * After this many failed calls a service is not called again in the run, because each call may cost the full
+ * timeout.
+ */
 const unansweredMax = 2;
-/** Nothing is begun with less time left: whoever is asked has at least so long. */
+/** No call is started with less time left. */
 const leftMsMin = 2_000;
-/** So many are named. */
+/** Bound of the list of detectors without an answer. */
 const namedMax = 50;
 
-export class Asking {
-  readonly #looker: Looker;
+/** The calls of one detection run. */
+export class DetectorCalls {
+  readonly #looker: DetectionContext;
   readonly #endsAt: number;
   readonly #leftMsMin: number;
   readonly #failures = new Map<string, number>();
   readonly #unanswered = new Map<string, Unanswered>();
 
-  /** @param msMax after which no answer is waited for */
-  constructor(looker: Looker, msMax: number) {
+  /** @param msMax time limit of the run */
+  constructor(looker: DetectionContext, msMax: number) {
     this.#looker = looker;
     this.#endsAt = performance.now() + msMax;
     this.#leftMsMin = Math.min(leftMsMin, msMax / 2);
   }
 
-  /** Too late to begin anything. */
+  /** Whether there is too little time left for another call. */
   get isOver(): boolean {
     return this.#endsAt - performance.now() < this.#leftMsMin;
   }
@@ -41,14 +45,14 @@ export class Asking {
     return [...this.#unanswered.values()].sort(byCode);
   }
 
-  /** What a detector answered, or did not, is of no use: it is named. */
+  /** Lists the detectors of a fault whose answer could not be used. */
   failed(code: string, services: readonly string[]): void {
     for (const service of services)
       if (this.#unanswered.size < namedMax) this.#unanswered.set(`${code} ${service}`, { code, service });
   }
 
-  /** @returns undefined when the detector does not answer, or its service has not before */
-  async ask(service: string, asked: Parameters<typeof askForFaults>[2]): Promise<FindResult | undefined> {
+  /** @returns undefined when the detector does not answer, or its service has failed too often */
+  async call(service: string, asked: Parameters<typeof askForFaults>[2]): Promise<FindResult | undefined> {
     const failures = this.#failures.get(service) ?? 0;
     const msLeft = this.#endsAt - performance.now();
     if (failures >= unansweredMax || msLeft < 1) return undefined;

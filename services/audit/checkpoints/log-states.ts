@@ -1,15 +1,17 @@
-// How each tenant's log stands, as the database says: where it ends, what was signed of it last, and what proving it has found.
+// The state of each tenant's log according to the database: its head, its last signed position, and the
+// result of its last verification.
 import { Caller } from "../../shared/caller.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { platform } from "../../shared/database/scope.ts";
 import type { Link } from "../audit.rules.ts";
 import type { Column, RowOf } from "../../shared/database/row.ts";
 
-export interface Standing {
+/** The state of a log. */
+export interface LogState {
   tenantId: number;
-  /** The newest entry; undefined: the database knows of none. */
+  /** The newest entry; undefined when the database has none. */
   head: Link | undefined;
-  /** The newest entry that was signed. */
+  /** The newest signed entry. */
   signed: Link | undefined;
 }
 
@@ -21,8 +23,8 @@ type Row = {
   signed_hash: string;
 };
 
-/** In the order of the tenants' ids, from behind `after` on. */
-export async function readStandings(db: Database, after: number, limit: number): Promise<Standing[]> {
+/** One page, in the order of the tenants' ids, after `after`. */
+export async function readLogStates(db: Database, after: number, limit: number): Promise<LogState[]> {
   const rows = await db.read<Row>(platform, {
     name: "audit.standings",
     text: `select tenant_id, h.seq, encode(h.hash, 'hex') as hash, p.seq as signed_seq, encode(p.hash, 'hex') as signed_hash
@@ -31,16 +33,17 @@ export async function readStandings(db: Database, after: number, limit: number):
         left join audit_heads h using (tenant_id) left join audit_proofs p using (tenant_id) order by tenant_id`,
     values: [after, limit],
   });
-  const link = (seq: string | null, hash: string) => (seq === null ? undefined : { seq: Number(seq), hash });
+  const positionOf = (seq: string | null, hash: string) =>
+    seq === null ? undefined : { seq: Number(seq), hash };
   return rows.map((row) => ({
     tenantId: row.tenant_id,
-    head: link(row.seq, row.hash),
-    signed: link(row.signed_seq, row.signed_hash),
+    head: positionOf(row.seq, row.hash),
+    signed: positionOf(row.signed_seq, row.signed_hash),
   }));
 }
 
-/** Tenants whose whole log was not proved for a day, the one that waits longest first. */
-export async function unproved(db: Database, limit: number): Promise<number[]> {
+/** Tenants whose complete log was not verified for a day, the longest first. */
+export async function unverifiedTenants(db: Database, limit: number): Promise<number[]> {
   const rows = await db.read<RowOf<"audit_proofs", "tenant_id">>(platform, {
     name: "audit.unproved",
     text: `select tenant_id from audit_proofs where proved_at is null or proved_at < now() - interval '1 day'
@@ -50,8 +53,11 @@ export async function unproved(db: Database, limit: number): Promise<number[]> {
   return rows.map(({ tenant_id: id }) => id);
 }
 
-/** What came of recomputing a whole log. A log that was never signed has no row to keep it in yet. */
-export async function keepProof(db: Database, tenantId: number, firstBad: number | null): Promise<void> {
+/**
+ * Stores the result of verifying a complete log. A log that was never signed has no row yet; then nothing is
+ * stored.
+ */
+export async function saveProof(db: Database, tenantId: number, firstBad: number | null): Promise<void> {
   await db.write(platform, Caller.system("audit"), {
     name: "audit.keep_proof",
     text: "update audit_proofs set proved_at = now(), first_bad_seq = $2 where tenant_id = $1",
@@ -59,15 +65,17 @@ export async function keepProof(db: Database, tenantId: number, firstBad: number
   });
 }
 
+/** The state of all logs, for the metrics. */
 export interface Proofs {
-  /** When a log was last signed, in seconds since 1970; undefined: none was. */
+  /** When a log was last signed, in seconds since 1970; undefined when none was. */
   signed: number | undefined;
-  /** Since when every log was proved from its first entry on; undefined: one was not yet. */
+  /** The time of the oldest verification of a complete log; undefined when one was never verified. */
   proved: number | undefined;
-  /** 1 unless a proof has found something. */
+  /** 1 unless a verification has found a fault. */
   ok: number | undefined;
 }
 
+/** Reads the state over all tenants. */
 export async function readProofs(db: Database): Promise<Proofs> {
   const row = await db.readOne<Record<keyof Proofs, number | null>>(platform, {
     name: "audit.proofs",

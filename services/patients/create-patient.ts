@@ -1,18 +1,17 @@
-// Creating and deleting patients.
+// Creating patients.
 import type { Call } from "../shared/bus/bus.ts";
-import { binder } from "../shared/database/binder.ts";
-import { Conflict, Invalid, NotFound } from "../shared/errors.ts";
+import { Conflict, Invalid } from "../shared/errors.ts";
 import { mapViolations } from "../shared/failures.ts";
 import type { ParamsOf } from "../shared/params/types.ts";
 import { sealingKeys } from "../shared/sealing/ask-keys.ts";
 import { patientColumns, type PatientRow, type PatientTexts, sealPatient, toPatient } from "./patient-row.ts";
 import type { Patient, patientsContract } from "./patients.contract.ts";
 import { departmentFor } from "./patients.rules.ts";
-import { givenTexts } from "./given-texts.ts";
-import { visibleTo, visibilityOf } from "./visibility.ts";
+import { sentTexts } from "./sent-texts.ts";
+import { visibilityOf } from "./visibility.ts";
 
 const noDepartment = () => Invalid.body("department_id", "the department does not exist");
-/** What the database itself refuses about a patient, in the client's words. */
+/** The client's error for each constraint of the database that a patient can violate. */
 export const patientViolations = {
   patients_record_number: () =>
     new Conflict("record_number_taken", "This record number is already in use in this department"),
@@ -21,12 +20,16 @@ export const patientViolations = {
 
 type Create = Call<ParamsOf<(typeof patientsContract)["patients.create"]>>;
 
+/**
+ * Creates a patient in a department that the caller may use.
+ * @throws Forbidden, Invalid, Conflict `record_number_taken`
+ */
 export async function createPatient(call: Create): Promise<Patient> {
   const { params } = call;
-  const sight = visibilityOf(call);
-  const { tenantId } = sight;
-  const departmentId = departmentFor(sight, params.department_id);
-  // The id is part of what is sealed, so it is drawn before the row is written.
+  const visibility = visibilityOf(call);
+  const { tenantId } = visibility;
+  const departmentId = departmentFor(visibility, params.department_id);
+  // The ciphertexts are bound to the id, so the id is drawn before the row is written.
   const drawn = await call.db.writeOne<{ id: number; fits: boolean }>({ tenantId }, call.caller, {
     name: "patients.draw",
     text: `select nextval('patients_id_seq')::integer as id, $2::integer is null
@@ -39,7 +42,7 @@ export async function createPatient(call: Create): Promise<Patient> {
     birth_date: null,
     phone: null,
     notes: null,
-    ...givenTexts(params),
+    ...sentTexts(params),
   };
   const sealed = sealPatient(await sealingKeys(call, tenantId), drawn.id, texts);
   const fields = {
@@ -64,22 +67,4 @@ export async function createPatient(call: Create): Promise<Patient> {
     return made;
   });
   return toPatient(await mapViolations(patientViolations, insert), texts);
-}
-
-export async function removePatient(call: Call<{ patient_id: number }>): Promise<void> {
-  const sight = visibilityOf(call);
-  const { tenantId } = sight;
-  const { patient_id: id } = call.params;
-  await call.db.change({ tenantId }, call.caller, async (change) => {
-    const { values, bind } = binder();
-    const seen = visibleTo(sight, bind);
-    const [gone] = await change.execute(
-      `update patients p set deleted_at = now(), updated_at = now(), version = p.version + 1
-       where ${seen} and p.id = ${bind(id)} returning p.id`,
-      values,
-    );
-    if (gone === undefined) throw new NotFound("Patient");
-    change.audit({ tenantId, action: "patient.delete", target: { type: "patient", id } });
-    change.publishEvent({ tenantId, kind: "patient.deleted", payload: { patient_id: id } });
-  });
 }

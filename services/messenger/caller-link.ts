@@ -1,5 +1,4 @@
-// What every action of a signed-in user begins and ends with: whose account it is, whether there is a messenger at all, and
-// how the account's link looks now.
+// Common parts of the actions: the caller's account, the configured bot, and the status of the caller's link.
 import type { Call } from "../shared/bus/bus.ts";
 import { platform } from "../shared/database/scope.ts";
 import { Conflict, Forbidden } from "../shared/errors.ts";
@@ -10,21 +9,22 @@ import { type Bot, botOf } from "./bot.ts";
 import type { MessengerStatus } from "./messenger.contract.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
+/** The caller's account. */
 export interface Account {
   tenantId: number;
   userId: number;
   role: Role;
 }
 
-/** @throws Forbidden for operators and the system, who are nobody's account */
+/** @throws Forbidden for operators and the system, which have no account */
 export function accountOf({ caller }: Call<unknown>): Account {
   const { principal } = caller;
   if (principal.kind !== "user") throw new Forbidden();
   return { tenantId: principal.tenantId, userId: principal.userId, role: principal.role };
 }
 
-/** @throws Conflict where no bot is configured: asking again does not help */
-export function botThatIsOn(runtime: Runtime): Bot {
+/** @throws Conflict `messenger_off` when no bot is configured, because a retry would not help */
+export function configuredBot(runtime: Runtime): Bot {
   const bot = botOf(runtime);
   if (bot === undefined) throw new Conflict("messenger_off", "No messenger is set up in this installation");
   return bot;
@@ -32,6 +32,7 @@ export function botThatIsOn(runtime: Runtime): Bot {
 
 type Row = RowOf<"messenger_links", "display_name" | "linked_at" | "events">;
 
+/** Answers `messenger.status`. */
 export async function readStatus(runtime: Runtime, { tenantId, userId }: Account): Promise<MessengerStatus> {
   const [link, conversation] = await Promise.all([
     runtime.database.readOne<Row>(
@@ -43,7 +44,7 @@ export async function readStatus(runtime: Runtime, { tenantId, userId }: Account
         values: [tenantId, userId],
       },
     ),
-    readConversation(runtime),
+    readConnection(runtime),
   ]);
   return {
     linked: link !== undefined,
@@ -56,8 +57,8 @@ export async function readStatus(runtime: Runtime, { tenantId, userId }: Account
   };
 }
 
-/** Of all processes: whichever speaks with the messenger has written how that goes. */
-export async function readConversation(
+/** The state of the connection as stored by the process that holds the lease. */
+export async function readConnection(
   runtime: Runtime,
 ): Promise<{ state: MessengerStatus["messenger"]; bot: string | null }> {
   const bot = botOf(runtime);

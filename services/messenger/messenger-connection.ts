@@ -1,5 +1,6 @@
-// Speaking with the messenger, in the one process that holds the bot's lease: being known to it, getting its updates, and
-// telling chats of events. That one process sends all events, so the messenger's limits are kept by one clock.
+// The connection to the messenger, in the one process that holds the bot's lease: registers the bot, receives
+// its updates and delivers events to chats. One process sends all events, so the messenger's rate limits are
+// applied in one place.
 import { randomUUID } from "node:crypto";
 import { DeliveryWorker } from "../../mixins/deliveries/delivery-worker.ts";
 import type { Worker } from "../../mixins/worker.ts";
@@ -12,24 +13,25 @@ import { fetchUpdates } from "./fetch-updates.ts";
 import { messengerChannel } from "./messenger-channel.ts";
 import { register } from "./registration.ts";
 
-const lookEveryMs = 2_000;
-const holdEveryMs = 3_000;
-/** Whoever could not prolong the lease for so long stops before another may begin. */
-const holdMsMax = (leaseSeconds - 4) * 1_000;
-const againMsMin = 500;
-const againMsMax = 30_000;
+const acquireEveryMs = 2_000;
+const renewEveryMs = 3_000;
+/** When the lease could not be renewed for this long, the process stops before another one can acquire it. */
+const keptMsMax = (leaseSeconds - 4) * 1_000;
+const retryMsMin = 500;
+const retryMsMax = 30_000;
 const checkEveryMs = 30_000;
 
 type Failed = Extract<BotAnswer, { ok: false }>;
 
-export class Conversation implements Worker {
+/** The worker of this process. */
+export class MessengerConnection implements Worker {
   readonly #runtime: Runtime;
   readonly #bot: Bot;
   readonly #lease: BotLease;
-  readonly #ending = new AbortController();
+  readonly #stopping = new AbortController();
   #loop: Promise<void> | undefined;
-  /** As last written and logged. */
-  #said: string | undefined;
+  /** The state as last stored and logged. */
+  #savedState: string | undefined;
 
   constructor(runtime: Runtime, bot: Bot) {
     this.#runtime = runtime;
@@ -37,40 +39,41 @@ export class Conversation implements Worker {
     this.#lease = new BotLease(runtime.database, bot.key, randomUUID());
   }
 
+  /** Starts the loop. Idempotent. */
   start(): void {
     this.#loop ??= this.#run();
   }
 
-  /** Gives what is under way back, and the lease to whoever wants it. */
+  /** Returns unsent deliveries to the queue, releases the lease and closes the connections. */
   async stop(): Promise<void> {
-    this.#ending.abort();
+    this.#stopping.abort();
     await this.#loop;
     this.#bot.close();
   }
 
   async #run(): Promise<void> {
-    const { signal } = this.#ending;
+    const { signal } = this.#stopping;
     while (!signal.aborted) {
-      // The database may be away: then nobody holds anything for the moment.
-      const isHeld = await this.#lease.hold().catch(() => false);
-      if (isHeld) await this.#lead();
-      await pause(lookEveryMs, signal);
+      // If the database is unavailable, no process can hold the lease now.
+      const isHeld = await this.#lease.acquireOrRenew().catch(() => false);
+      if (isHeld) await this.#runWithLease();
+      await pause(acquireEveryMs, signal);
     }
   }
 
-  async #lead(): Promise<void> {
+  async #runWithLease(): Promise<void> {
     const { log } = this.#runtime;
-    const reign = new AbortController();
-    const signal = AbortSignal.any([reign.signal, this.#ending.signal]);
-    this.#said = undefined;
+    const leaseLost = new AbortController();
+    const signal = AbortSignal.any([leaseLost.signal, this.#stopping.signal]);
+    this.#savedState = undefined;
     log.info("this process speaks with the messenger");
     const worker = new DeliveryWorker(this.#runtime, messengerChannel(this.#runtime, this.#bot, signal));
     worker.start();
-    const holding = this.#hold(reign, signal);
+    const holding = this.#keepLease(leaseLost, signal);
     try {
-      await this.#converse(signal);
+      await this.#runSessions(signal);
     } finally {
-      reign.abort();
+      leaseLost.abort();
       await holding;
       await worker.stop();
       await this.#lease.release().catch(() => undefined);
@@ -78,20 +81,20 @@ export class Conversation implements Worker {
     }
   }
 
-  /** Prolongs the lease; ends the reign when it is lost, or may be. */
-  async #hold(reign: AbortController, signal: AbortSignal): Promise<void> {
-    let heldAt = performance.now();
+  /** Renews the lease. Aborts the term when the lease is lost or may be lost. */
+  async #keepLease(leaseLost: AbortController, signal: AbortSignal): Promise<void> {
+    let renewedAt = performance.now();
     while (!signal.aborted) {
-      await pause(holdEveryMs, signal);
+      await pause(renewEveryMs, signal);
       if (signal.aborted) return;
       const askedAt = performance.now();
-      const isHeld = await this.#lease.hold().catch(() => undefined);
-      if (isHeld === true) heldAt = askedAt;
-      if (isHeld === false || performance.now() - heldAt > holdMsMax) reign.abort();
+      const isHeld = await this.#lease.acquireOrRenew().catch(() => undefined);
+      if (isHeld === true) renewedAt = askedAt;
+      if (isHeld === false || performance.now() - renewedAt > keptMsMax) leaseLost.abort();
     }
   }
 
-  async #converse(signal: AbortSignal): Promise<void> {
+  async #runSessions(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted; ) {
       let waitMs: number;
       try {
@@ -99,20 +102,20 @@ export class Conversation implements Worker {
           failures = 0;
         });
         if (failed === undefined) return;
-        await this.#say(failed.trouble, failed.description);
+        await this.#setState(failed.trouble, failed.description);
         waitMs = (failed.retryAfterSeconds ?? 0) * 1000;
       } catch (error) {
         this.#runtime.log.warn({ err: error }, "the messenger's updates wait for the database");
         waitMs = 0;
       }
-      const grown = Math.min(againMsMax, againMsMin * 2 ** Math.min(failures++, 10));
-      const again = Math.max(waitMs, grown * (0.5 + Math.random() / 2));
-      await pause(again, signal);
+      const grown = Math.min(retryMsMax, retryMsMin * 2 ** Math.min(failures++, 10));
+      const retryMs = Math.max(waitMs, grown * (0.5 + Math.random() / 2));
+      await pause(retryMs, signal);
     }
   }
 
-  /** Until there is trouble. @param wentWell called with each good answer */
-  async #session(signal: AbortSignal, wentWell: () => void): Promise<Failed | undefined> {
+  /** Runs until a call fails. @param onSuccess called after each successful call */
+  async #session(signal: AbortSignal, onSuccess: () => void): Promise<Failed | undefined> {
     const { config } = this.#runtime;
     const me = await this.#bot.call("getMe", {}, { signal });
     if (me.answer === "aborted" || signal.aborted) return undefined;
@@ -121,34 +124,36 @@ export class Conversation implements Worker {
     const { answer } = await register(this.#runtime, this.#bot, { signal });
     if (answer === "aborted") return undefined;
     if (!answer.ok) return answer;
-    const well = async () => {
-      wentWell();
-      await this.#say("ok", "", usernameIn(me.answer));
+    const succeeded = async () => {
+      onSuccess();
+      await this.#setState("ok", "", usernameIn(me.answer));
     };
-    await well();
-    return usesWebhook ? this.#watch(signal, well) : fetchUpdates(this.#runtime, this.#bot, signal, well);
+    await succeeded();
+    return usesWebhook
+      ? this.#watch(signal, succeeded)
+      : fetchUpdates(this.#runtime, this.#bot, signal, succeeded);
   }
 
-  /** With a webhook nothing is asked for, so that trouble would not be noticed. */
-  async #watch(signal: AbortSignal, well: () => Promise<void>): Promise<Failed | undefined> {
+  /** With a webhook the bot does not poll, so this loop detects failures. */
+  async #watch(signal: AbortSignal, onSuccess: () => Promise<void>): Promise<Failed | undefined> {
     while (!signal.aborted) {
       await pause(checkEveryMs, signal);
       const { answer } = await this.#bot.call("getMe", {}, { signal });
       if (answer === "aborted") return undefined;
       if (!answer.ok) return answer;
-      await well();
+      await onSuccess();
     }
     return undefined;
   }
 
-  /** Written, and said in the log, when it changes. */
-  async #say(state: "ok" | Failed["trouble"], description: string, username?: string): Promise<void> {
-    if (this.#said === state) return;
+  /** Stores and logs the state when it changes. */
+  async #setState(state: "ok" | Failed["trouble"], description: string, username?: string): Promise<void> {
+    if (this.#savedState === state) return;
     const { log } = this.#runtime;
     if (state !== "ok") log.warn({ trouble: state, description }, "the messenger is not reached");
     else log.info({ bot: username }, "the messenger is reached");
-    await this.#lease.say(state === "ok" ? "ok" : "down", username);
-    this.#said = state;
+    await this.#lease.saveState(state === "ok" ? "ok" : "down", username);
+    this.#savedState = state;
   }
 }
 

@@ -1,10 +1,9 @@
-// How much waits to be told, how long already, and how many webhooks fail, for who watches. Of all channels, as the outbox and
-// the deliveries are this service's.
+// Metrics of pending deliveries, their lag, the outbox and failing webhooks, for all channels.
 import { platform } from "../shared/database/scope.ts";
 import type { MetricSample } from "../shared/cached-samples.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
-/** Counting ends here: beyond it the number says nothing more, and the age still grows. */
+/** Bound of a count. Beyond it the number is not useful any more, and the lag still grows. */
 const countedMax = 10_000;
 const targetsMax = 1_000;
 
@@ -26,13 +25,14 @@ const gauges = {
 
 type Name = keyof typeof gauges;
 
-/** Deliveries and outbox of a tenant that is being restored wait on purpose. */
+/** Excludes tenants that are being restored, whose deliveries and outbox wait intentionally. */
 const notFrozen = (tenant: string) =>
   `not exists (select from tenant_freezes f where f.tenant_id = ${tenant} and f.until > now())`;
 
 /**
- * The age is that of the oldest among those counted, and among the first of each of the thousand targets that are due for
- * longest: by the first alone a target that is stuck would not be seen, by the second alone one beyond the bound.
+ * The lag is that of the oldest delivery among those counted, and among the first of each of the thousand
+ * targets that are due longest. The first set alone would miss a target that is stuck; the second alone one
+ * beyond the bound.
  */
 const channels = `select c.channel, count(d.due_at) filter (where d.counts)::integer as pending,
     coalesce(greatest(extract(epoch from now() - min(d.due_at)), 0), 0)::float8 as lag
@@ -49,7 +49,10 @@ const channels = `select c.channel, count(d.due_at) filter (where d.counts)::int
       where ${notFrozen("t.tenant_id")}) d on d.channel = c.channel
   group by c.channel`;
 
-/** The oldest is looked for among the first of each tenant's: their key is in the order of the events. */
+/**
+ * The oldest event is searched among the first of each tenant, because their key is in the order of the
+ * events.
+ */
 const rest = `select (select count(*)::integer from (select from fan_out_queue limit ${countedMax}) q) as events,
     (select coalesce(greatest(extract(epoch from now() - min(e.created_at)), 0), 0)::float8
       from (select tenant_id, event_id from fan_out_queue q where ${notFrozen("q.tenant_id")}
@@ -82,6 +85,7 @@ async function read({ database: db }: Runtime): Promise<MetricSample<Name>[]> {
   ];
 }
 
+/** Registers the metrics, which are read from the database when they are collected. */
 export function watchDeliveries(runtime: Runtime): void {
   runtime.metrics?.sample("deliveries", gauges, () => read(runtime));
 }

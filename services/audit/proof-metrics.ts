@@ -1,7 +1,7 @@
-// When the audit log was last signed and proved, and whether the proofs found anything, for who watches.
+// Metrics of the signing and verification of the audit log.
 import { known } from "../shared/cached-samples.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
-import { readProofs } from "./checkpoints/standings.ts";
+import { readProofs } from "./checkpoints/log-states.ts";
 
 const gauges = {
   records_audit_checkpoint_timestamp_seconds: { help: "When the audit log was last signed, since 1970" },
@@ -11,6 +11,7 @@ const gauges = {
   records_audit_ok: { help: "1 where the last proofs found every audit log whole, else 0" },
 } as const;
 
+/** Registers the metrics, which are read from the database when they are collected. */
 export function watchProofs(runtime: Runtime): void {
   runtime.metrics?.sample("audit", gauges, async () => {
     const { signed, proved, ok } = await readProofs(runtime.database);

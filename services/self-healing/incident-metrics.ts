@@ -1,4 +1,4 @@
-// Open incidents by fault, and when faults were last looked for, for who watches. Each known fault is shown, also with none.
+// Metrics of open incidents by fault, including faults without one, and of the last detection run.
 import { platform } from "../shared/database/scope.ts";
 import { catalogue } from "../../mixins/healing/catalogue.ts";
 import { type MetricSample, known } from "../shared/cached-samples.ts";
@@ -42,6 +42,7 @@ async function read({ database: db }: Runtime): Promise<MetricSample<Name>[]> {
   ];
 }
 
+/** Registers the metrics, which are read from the database when they are collected. */
 export function watchIncidents(runtime: Runtime): void {
   runtime.metrics?.sample("incidents", gauges, () => read(runtime));
 }

@@ -1,112 +1,116 @@
-// Looking for faults: each service is asked for those that are due, a few at a time, and what it finds is recorded. A detector
-// that does not end, and a service that does not answer, are left out and named; the others are looked at all the same.
+// A detection run: calls the services for the faults that are due, a few at a time, and records the results.
+// A detector that does not end, or a service that does not answer, is left out and listed; the others are not
+// affected.
 import type { ServiceBroker } from "moleculer";
 import { platform } from "../shared/database/scope.ts";
 import { catalogue, type FaultCode } from "../../mixins/healing/catalogue.ts";
 import type { KnownFault } from "../../mixins/healing/known-fault.ts";
 import { type Finding, findingsMax } from "../../mixins/healing/port.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
-import { Asking, type Unanswered } from "./asking.ts";
+import { DetectorCalls, type Unanswered } from "./detector-calls.ts";
 import { system } from "./fix-row.ts";
 import { aheadSecondsMax, deadSeconds } from "./incident.rules.ts";
-import { recordLook } from "./record-look.ts";
+import { recordDetection } from "./record-detection.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
-export interface Looker {
+/** What a detection run needs of its process. */
+export interface DetectionContext {
   broker: ServiceBroker;
   runtime: Runtime;
 }
 
-export interface Seen {
+/** The result of a detection run. */
+export interface RunSummary {
   looked: number;
   found: number;
   opened: number;
   silent: string[];
   unanswered: Unanswered[];
-  /** Codes that there was no time for: they are the first ones of the next look. */
+  /** Codes for which there was no time: the next run begins with them. */
   left: string[];
 }
 
+/** A finding with the service that reported it. */
 export interface ServiceFinding extends Finding {
   service: string;
 }
 
-/** What one look found of one fault. */
-export interface Look {
+/** The result of a detection run for one fault. */
+export interface DetectionResult {
   known: KnownFault & { code: FaultCode };
   findings: ServiceFinding[];
   targets: number | null;
   cursor: string | null;
   silent: string[];
-  /** Whether a service found as many as it may name: there may be more. */
+  /** Whether a service reported as many findings as it may: there may be more. */
   full: boolean;
   startedAt: number;
 }
 
-type Last = RowOf<"fault_looks", "cursor", { code: string; age: number; off: boolean }>;
+type LastRun = RowOf<"fault_looks", "cursor", { code: string; age: number; off: boolean }>;
 
-/** So many faults are looked for at a time: one detector that hangs does not hold up the others. */
-const lanes = 4;
-/** A clock that ticks each minute is never quite on time. */
+/** Faults that are looked for concurrently, so that one detector that hangs does not delay the others. */
+const concurrentMax = 4;
+/** Tolerance, because a job that runs every minute does not start exactly on time. */
 const earlySeconds = 20;
 
 /**
- * Ends in time whatever detectors do.
- * @param which what is due by the clock, all there is, or one fault that somebody suspects
+ * Runs detectors, within the time limit whatever they do.
+ * @param which the faults that are due, all faults, or one suspected fault
  */
-export async function lookForFaults(
-  looker: Looker,
+export async function detectFaults(
+  looker: DetectionContext,
   which: "due" | "all" | { code: string },
   msMax: number,
-): Promise<Seen> {
-  const asking = new Asking(looker, msMax);
+): Promise<RunSummary> {
+  const calls = new DetectorCalls(looker, msMax);
   await dismissOrphans(looker.runtime);
-  const last = new Map((await readLooks(looker.runtime)).map((row) => [row.code, row]));
-  const waiting = dueOf(last, which);
-  const seen: Seen = { looked: 0, found: 0, opened: 0, silent: [], unanswered: [], left: [] };
+  const lastRuns = new Map((await readLastRuns(looker.runtime)).map((row) => [row.code, row]));
+  const waiting = dueOf(lastRuns, which);
+  const summary: RunSummary = { looked: 0, found: 0, opened: 0, silent: [], unanswered: [], left: [] };
   const silent = new Set<string>();
   const failures: unknown[] = [];
-  const lane = async () => {
-    while (!asking.isOver) {
+  const worker = async () => {
+    while (!calls.isOver) {
       const known = waiting.shift();
       if (known === undefined) return;
-      const look = await lookFor(asking, known, last.get(known.code)?.cursor ?? null);
+      const look = await detectFault(calls, known, lastRuns.get(known.code)?.cursor ?? null);
       try {
-        // Not in one line: the others add to the sum while this waits.
-        const opened = await recordLook(looker, look, asking);
-        seen.opened += opened;
+        // Two statements, because other workers change the sum during the await.
+        const opened = await recordDetection(looker, look, calls);
+        summary.opened += opened;
       } catch (error) {
-        // What one detector answers, and nobody can write down, keeps no other fault from being looked for.
+        // A result that cannot be stored must not prevent the detection of other faults.
         looker.runtime.log.error({ code: known.code, err: error }, "a look could not be recorded");
-        asking.failed(known.code, known.at);
+        calls.failed(known.code, known.at);
         failures.push(error);
         continue;
       }
-      seen.looked += 1;
-      seen.found += look.findings.length;
+      summary.looked += 1;
+      summary.found += look.findings.length;
       for (const service of look.silent) silent.add(service);
     }
   };
-  await Promise.all(Array.from({ length: lanes }, lane));
+  await Promise.all(Array.from({ length: concurrentMax }, worker));
   // It is the database then, and the job is tried again.
-  if (seen.looked === 0 && failures.length > 0) throw failures[0];
+  if (summary.looked === 0 && failures.length > 0) throw failures[0];
   return {
-    ...seen,
+    ...summary,
     silent: [...silent].sort(),
-    unanswered: asking.unanswered,
+    unanswered: calls.unanswered,
     left: waiting.map(({ code }) => code),
   };
 }
 
-/** @returns the longest unseen first */
-function dueOf(last: ReadonlyMap<string, Last>, which: "due" | "all" | { code: string }) {
+/** @returns the faults to look for, the one not looked for longest first */
+function dueOf(lastRuns: ReadonlyMap<string, LastRun>, which: "due" | "all" | { code: string }) {
   const age = (code: string) => {
-    const seconds = last.get(code)?.age ?? Number.POSITIVE_INFINITY;
-    // The database's clock went back since that look.
+    const seconds = lastRuns.get(code)?.age ?? Number.POSITIVE_INFINITY;
+    // The database's clock was set back since that run.
     return seconds < -aheadSecondsMax ? Number.POSITIVE_INFINITY : seconds;
   };
   return catalogue
-    .filter(({ code }) => last.get(code)?.off !== true)
+    .filter(({ code }) => lastRuns.get(code)?.off !== true)
     .filter(({ code, everyMinutes }) =>
       typeof which === "object"
         ? code === which.code
@@ -115,9 +119,9 @@ function dueOf(last: ReadonlyMap<string, Last>, which: "due" | "all" | { code: s
     .sort((a, b) => age(b.code) - age(a.code));
 }
 
-/** Codes whose fix was deleted are not looked for until they are seeded again. */
-function readLooks({ database }: Runtime): Promise<Last[]> {
-  return database.read<Last>(platform, {
+/** Faults whose fix was deleted are not looked for until they are seeded again. */
+function readLastRuns({ database }: Runtime): Promise<LastRun[]> {
+  return database.read<LastRun>(platform, {
     name: "self-healing.looks",
     text: `select coalesce(l.code, f.code) as code, l.cursor,
         coalesce(extract(epoch from now() - l.looked_at), 1e9)::float8 as age, coalesce(f.off, false) as off
@@ -127,7 +131,7 @@ function readLooks({ database }: Runtime): Promise<Last[]> {
   });
 }
 
-/** What was being mended when its fix was deleted, and whose process died, is nobody's any more. */
+/** Dismisses incidents whose fix was deleted while they were being healed by a process that died. */
 async function dismissOrphans({ database }: Runtime): Promise<void> {
   await database.write(platform, system, {
     name: "self-healing.dismiss_orphans",
@@ -141,8 +145,12 @@ async function dismissOrphans({ database }: Runtime): Promise<void> {
   });
 }
 
-async function lookFor(asking: Asking, known: Look["known"], cursor: string | null): Promise<Look> {
-  const look: Look = {
+async function detectFault(
+  calls: DetectorCalls,
+  known: DetectionResult["known"],
+  cursor: string | null,
+): Promise<DetectionResult> {
+  const look: DetectionResult = {
     known,
     findings: [],
     targets: null,
@@ -152,7 +160,7 @@ async function lookFor(asking: Asking, known: Look["known"], cursor: string | nu
     startedAt: performance.now(),
   };
   for (const service of known.at) {
-    const answer = await asking.ask(service, { code: known.code, ...(cursor === null ? {} : { cursor }) });
+    const answer = await calls.call(service, { code: known.code, ...(cursor === null ? {} : { cursor }) });
     if (answer === undefined) {
       look.silent.push(service);
       continue;

@@ -1,7 +1,12 @@
 // The way to the cache: readers of one moment share a call, each gets what it asked for, and a cache that is ill costs
 // one short wait for all of them.
 import { describe, expect, it } from "@jest/globals";
-import { type Bus, CacheClient, type CachedValue, type Place } from "../../services/patients/cache-client.ts";
+import {
+  type Bus,
+  CacheClient,
+  type CachedValue,
+  type CacheKey,
+} from "../../services/patients/cache-client.ts";
 
 interface Wanted {
   tenant_ids: number[];
@@ -25,7 +30,7 @@ function busOf(answer: Answer) {
 const doorOf = (entriesMax = 10) =>
   // The door reads one setting.
   new CacheClient({ cacheEntriesMax: entriesMax } as ConstructorParameters<typeof CacheClient>[0]);
-const place = (patientId: number, tenantId = 1): Place => ({ tenantId, patientId, part: "patient" });
+const place = (patientId: number, tenantId = 1): CacheKey => ({ tenantId, patientId, part: "patient" });
 const echo: Answer = async ({ tenant_ids: tenants, patient_ids: patients }) =>
   patients.map((id, at) => (id === 404 ? null : { stamp: "-", sealed: `${tenants[at]}|${id}` }));
 

@@ -1,47 +1,58 @@
-// What a look leaves behind: incidents that are new or still there, those that ended by themselves, and the guard against
-// a mass event.
+// Records the result of a detection run: new and continuing incidents, those that ended by themselves, and
+// the guard against mass events.
 import type { PlainChange } from "../shared/database/change.ts";
 import { platformTenantId } from "../shared/database/platform-tenant.ts";
 import { platform } from "../shared/database/scope.ts";
 import { system } from "./fix-row.ts";
 import { enqueueDue } from "./heal.ts";
-import type { Asking } from "./asking.ts";
+import type { DetectorCalls } from "./detector-calls.ts";
 import { aheadSecondsMax, cooldownSeconds, isMassEvent } from "./incident.rules.ts";
-import type { Look, Looker, ServiceFinding } from "./look.ts";
-import { endIncident, type Held, suspend } from "./record-outcome.ts";
+import type { DetectionResult, DetectionContext, ServiceFinding } from "./detect-faults.ts";
+import { endIncident, type HealingIncident, suspend } from "./record-outcome.ts";
 import { propose } from "./seed-fixes.ts";
-import { tellOperators } from "./notify-operators.ts";
+import { notifyOperators } from "./notify-operators.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
-/** Of those that a look did not find again, so many are asked for by name. */
-const askedMax = 50;
-const toldMax = 20;
-/** Of one fault: a person has been told long before, and what is beyond is found again when these have ended. */
+/** Incidents not found again that are checked individually in a run. */
+const checkedMax = 50;
+const publishedMax = 20;
+/**
+ * Bound of open incidents per fault. Operators were notified long before, and further targets are found again
+ * when these have ended.
+ */
 const liveMax = 1_000;
 
-/** What ended later than that did so before the database's clock went back. */
+/** An end later than that was written before the database's clock was set back. */
 const soon = `now() + interval '${aheadSecondsMax} seconds'`;
 
 type FixState = RowOf<"fixes", "id" | "status" | "remedy">;
 
-/** @returns how many incidents are new */
-export async function recordLook(looker: Looker, look: Look, asking: Asking): Promise<number> {
-  const { database } = looker.runtime;
+/** @returns the number of new incidents */
+export async function recordDetection(
+  context: DetectionContext,
+  look: DetectionResult,
+  calls: DetectorCalls,
+): Promise<number> {
+  const { database } = context.runtime;
   const { code } = look.known;
-  const gone = await findGone(looker, look, asking);
+  const disappeared = await findDisappeared(context, look, calls);
   return database.change(platform, system, async (change) => {
-    await noteLook(change, look);
-    // Whoever confirms or deletes the fix holds its row before they write to its incidents: so does a look.
-    if (gone.length > 0)
+    await saveRun(change, look);
+    // Confirming or deleting a fix locks its row before it writes to its incidents, so a detection run does
+    // too.
+    if (disappeared.length > 0)
       await change.execute("select id from fixes where code = $1 and deleted_at is null for update", [code]);
-    for (const held of gone) await endIncident(change, held, "not found");
+    for (const incident of disappeared) await endIncident(change, incident, "not found");
     const opened = look.findings.length === 0 ? [] : await openIncidents(change, look);
     await enqueueDue(change, code);
     return opened.length;
   });
 }
 
-async function noteLook(change: PlainChange, { known, findings, targets, cursor, silent, startedAt }: Look) {
+async function saveRun(
+  change: PlainChange,
+  { known, findings, targets, cursor, silent, startedAt }: DetectionResult,
+) {
   await change.execute(
     `insert into fault_looks (code, looked_at, cursor, found, targets, duration_ms, silent)
      values ($1, now(), $2, $3, $4, $5, $6)
@@ -51,33 +62,36 @@ async function noteLook(change: PlainChange, { known, findings, targets, cursor,
   );
 }
 
-/** A look may see a part only, so what it did not find is asked for by name before it is believed to be gone. */
-async function findGone(
-  { runtime }: Looker,
-  { known, findings, silent }: Look,
-  asking: Asking,
-): Promise<Held[]> {
+/**
+ * A run may cover only a part of the targets, so a target that it did not report is checked individually
+ * before it counts as disappeared.
+ */
+async function findDisappeared(
+  { runtime }: DetectionContext,
+  { known, findings, silent }: DetectionResult,
+  calls: DetectorCalls,
+): Promise<HealingIncident[]> {
   const { code } = known;
-  const live = await runtime.database.read<Held>(platform, {
+  const live = await runtime.database.read<HealingIncident>(platform, {
     name: "self-healing.live_incidents",
     text: `select id::integer, fix_id, tenant_id, code, service, target, tries from incidents
       where code = $1 and ended_at is null and status <> 'healing' and target <> all($2::text[])
-      order by last_seen_at limit ${askedMax}`,
+      order by last_seen_at limit ${checkedMax}`,
     values: [code, findings.map(({ target }) => target)],
   });
-  const gone: Held[] = [];
-  for (const held of live) {
-    // Who was not asked for lack of time has its turn in the next look: the longest unseen come first.
-    if (asking.isOver) break;
-    const { service, target } = held;
+  const disappeared: HealingIncident[] = [];
+  for (const incident of live) {
+    // If time runs out, the next run checks the remaining ones: those not seen longest come first.
+    if (calls.isOver) break;
+    const { service, target } = incident;
     if (silent.includes(service)) continue;
-    const answer = await asking.ask(service, { code, target });
-    if (answer?.findings.every((each) => each.target !== target) === true) gone.push(held);
+    const answer = await calls.call(service, { code, target });
+    if (answer?.findings.every((each) => each.target !== target) === true) disappeared.push(incident);
   }
-  return gone;
+  return disappeared;
 }
 
-async function openIncidents(change: PlainChange, look: Look): Promise<{ id: number }[]> {
+async function openIncidents(change: PlainChange, look: DetectionResult): Promise<{ id: number }[]> {
   const fix = await fixFor(change, look);
   if (fix === undefined) return [];
   const [{ live } = { live: 0 }] = await change.execute<{ live: number }>(
@@ -96,13 +110,16 @@ async function openIncidents(change: PlainChange, look: Look): Promise<{ id: num
     [fix.id, opened.length],
   );
   if (fix.status === "confirmed") await guardAgainstMass(change, look, fix.id);
-  else await tellOperators(change, fix.id, fix.remedy === null ? "no_remedy" : "unconfirmed");
-  await tell(change, fix.id, look.known.code, opened);
+  else await notifyOperators(change, fix.id, fix.remedy === null ? "no_remedy" : "unconfirmed");
+  await publishOpened(change, fix.id, look.known.code, opened);
   return opened;
 }
 
-/** The fix is proposed when its fault is first met. @returns undefined when it was deleted meanwhile */
-async function fixFor(change: PlainChange, { known }: Look): Promise<FixState | undefined> {
+/**
+ * The fix of the fault, which is proposed when the fault is first detected.
+ * @returns undefined when it was deleted meanwhile
+ */
+async function fixFor(change: PlainChange, { known }: DetectionResult): Promise<FixState | undefined> {
   const read = () =>
     change.execute<FixState & { off: boolean }>(
       `select id, status, remedy, deleted_at is not null as off from fixes where code = $1
@@ -116,14 +133,14 @@ async function fixFor(change: PlainChange, { known }: Look): Promise<FixState | 
 }
 
 /**
- * What was mended while the look was under way was found before: it is not opened again for that.
- * @param isRoom whether a new one may be opened
- * @returns the id of a new one; undefined for one that is known
+ * Opens or updates an incident. A fault that was healed during the run was detected before, so it is not
+ * opened again.
+ * @returns the id of a new incident; undefined for a known one
  */
 async function openIncident(
   change: PlainChange,
   fixId: number,
-  { known, startedAt }: Look,
+  { known, startedAt }: DetectionResult,
   finding: ServiceFinding,
   isRoom: boolean,
 ) {
@@ -164,27 +181,28 @@ async function openIncident(
 
 const secondsSince = (at: number) => (performance.now() - at) / 1000;
 
-/** Counts what was found since a person confirmed: what was there before, that person has seen. */
-async function guardAgainstMass(change: PlainChange, look: Look, fixId: number): Promise<void> {
+/** Counts only incidents since the confirmation: the person who confirmed has seen the earlier ones. */
+async function guardAgainstMass(change: PlainChange, look: DetectionResult, fixId: number): Promise<void> {
   const [row] = await change.execute<{ found: number }>(
     `select count(*)::integer as found from incidents i join fixes f on f.id = i.fix_id
      where i.fix_id = $1 and i.ended_at is null and i.detected_at > f.confirmed_at`,
     [fixId],
   );
-  // More than a look can name: what share of all that is cannot be said, so a person is asked after each hundred.
+  // More than a run can list: the share of all targets is unknown, so a person must confirm after each
+  // hundred.
   if (look.full || isMassEvent(row?.found ?? 0, look.targets))
     await suspend(change, fixId, look.known.code, "mass");
 }
 
-/** To the platform: what is at fault is its operators' to mend. */
-async function tell(
+/** Published to the platform tenant, because its operators repair the fault. */
+async function publishOpened(
   change: PlainChange,
   fixId: number,
   code: string,
   opened: readonly { id: number; tenantId: number | null }[],
 ) {
   const tenantId = await platformTenantId(change);
-  for (const { id, tenantId: whose } of opened.slice(0, toldMax))
+  for (const { id, tenantId: whose } of opened.slice(0, publishedMax))
     change.publishEvent({
       tenantId,
       kind: "incident.opened",

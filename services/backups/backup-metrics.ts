@@ -1,5 +1,4 @@
-// How old and how large the newest full backup is, when one was last restored on trial, and how the last job of each kind
-// ended, for who watches.
+// Metrics of the newest full backup, the last test restore, and the last job of each kind.
 import { platform } from "../shared/database/scope.ts";
 import { type MetricSample, known } from "../shared/cached-samples.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
@@ -60,6 +59,7 @@ async function read({ database: db, config }: Runtime): Promise<MetricSample<Nam
   ];
 }
 
+/** Registers the metrics, which are read from the database when they are collected. */
 export function watchBackups(runtime: Runtime): void {
   runtime.metrics?.sample("backups", gauges, () => read(runtime));
 }

@@ -1,6 +1,6 @@
-// What providers have told, and which states payments took by it, for who watches. Counted when it is committed.
+// Metrics of notifications and of changes of payments, counted after the commit.
 import { perRuntime } from "../shared/per-runtime.ts";
-import type { Written } from "./inbox-statements.ts";
+import type { BatchWrites } from "./inbox-statements.ts";
 import { statuses } from "./payment.rules.ts";
 
 const notificationStates = [
@@ -14,6 +14,7 @@ const notificationStates = [
   "conflict",
 ];
 
+/** Returns the functions that count; they do nothing when metrics are switched off. */
 export const countPayments = perRuntime(({ metrics }) => {
   const notifications = metrics?.counter(
     "records_payment_notifications_total",
@@ -29,7 +30,7 @@ export const countPayments = perRuntime(({ metrics }) => {
   );
   return {
     notification: (state: string) => notifications?.(state),
-    written({ lines, payments: changed }: Written): void {
+    written({ lines, payments: changed }: BatchWrites): void {
       for (const { state } of lines) notifications?.(state);
       for (const { status } of changed) payments?.(status);
     },

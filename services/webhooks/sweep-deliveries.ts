@@ -1,5 +1,5 @@
-// The end of the log: deliveries with their attempts, and events, go after 90 days; targets that were deleted, and those of
-// tenants that are about to be purged, with all they have. In batches, so that no statement grows with the log.
+// Deletes deliveries with their attempts, and events, after 90 days; and all rows of targets that were
+// deleted or whose tenant is about to be purged. Works in batches, so that no statement grows with the log.
 import { Caller } from "../shared/caller.ts";
 import { databaseMs } from "../shared/database/clock.ts";
 import type { Database } from "../shared/database/database.ts";
@@ -15,6 +15,7 @@ const batchesMax = 5_000;
 const targetsMax = 1_000;
 const targetRoundsMax = 100;
 
+/** The daily job `webhooks.sweep`. */
 export async function sweepDeliveries(this: { runtime: Runtime }): Promise<void> {
   const { database, config } = this.runtime;
   const firstKept = firstIdOf((await databaseMs(database)) - logDays * 86_400_000);
@@ -26,7 +27,7 @@ export async function sweepDeliveries(this: { runtime: Runtime }): Promise<void>
   );
 }
 
-/** @returns how many there were */
+/** @returns the number of targets */
 async function dropTargets(database: Database, retentionDays: number): Promise<number> {
   const targets = await database.read<RowOf<"delivery_targets", "id">>(platform, {
     name: "webhooks.dead_targets",
@@ -43,7 +44,7 @@ async function dropTargets(database: Database, retentionDays: number): Promise<n
   return targets.length;
 }
 
-/** An attempt that was in flight meanwhile leaves a line behind: it goes by its age. */
+/** An attempt that was running meanwhile may add a row afterwards; it is deleted by its age. */
 const withAttempts = (
   which: string,
 ) => `with gone as (delete from deliveries where id in (${which}) returning id),
@@ -67,7 +68,7 @@ function sweep(database: Database, name: string, text: string, values: readonly 
   );
 }
 
-/** The least id that a delivery made at this moment may have: see time_ordered_id() in the migration. */
+/** The smallest id that a delivery created at this time may have: see time_ordered_id() in the migration. */
 function firstIdOf(atMs: number): string {
   const hex = Math.max(0, Math.floor(atMs)).toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;

@@ -1,4 +1,4 @@
-// What is old goes: incidents 90 days after their end, deleted fixes that no incident names any more, looks for faults that
+// Deletes incidents 90 days after their end, deleted fixes without incidents, and the times of faults that
 // this version does not know.
 import { platform } from "../shared/database/scope.ts";
 import { inBatches } from "../shared/in-batches.ts";
@@ -16,6 +16,7 @@ const sweeps = [
      and exists (select from fixes g where g.code = f.code and g.id > f.id) limit ${batch})`,
 ];
 
+/** The daily job `self-healing.sweep`. */
 export async function sweepIncidents(this: { runtime: Runtime }): Promise<void> {
   const { database } = this.runtime;
   for (const sweep of sweeps)

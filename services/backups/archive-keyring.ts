@@ -1,10 +1,14 @@
-// What the backups ask the crypto service for, on behalf of the service itself: jobs outlive the request that began them.
+// Requests to the crypto service, in the name of this service, because a job outlives the request that
+// started it.
 import type { ServiceBroker } from "moleculer";
 import { callAs } from "../shared/bus/bus.ts";
 import { translate } from "../shared/failures.ts";
 import { JobFailed } from "./job-failed.ts";
 
-/** @throws JobFailed `keys_unavailable` when nobody answers, `keys_unreadable` when the key is not there or does not open */
+/**
+ * @throws JobFailed `keys_unavailable` when the service does not answer, `keys_unreadable` when the key is
+ * missing or does not open
+ */
 export class ArchiveKeyring {
   readonly #broker: ServiceBroker;
 
@@ -14,26 +18,30 @@ export class ArchiveKeyring {
 
   make(backupId: string, tenantId: number | null) {
     const wanted = { backup_id: backupId, tenant_id: tenantId };
-    return asked(callAs(this.#broker, "backups", "crypto.make_archive_key", wanted));
+    return withJobFailures(callAs(this.#broker, "backups", "crypto.make_archive_key", wanted));
   }
 
   close(backupId: string): Promise<void> {
-    return asked(callAs(this.#broker, "backups", "crypto.close_archive_key", { backup_id: backupId }));
+    return withJobFailures(
+      callAs(this.#broker, "backups", "crypto.close_archive_key", { backup_id: backupId }),
+    );
   }
 
   async open(backupId: string): Promise<{ key: Buffer; installation: string }> {
-    const { key, installation } = await asked(
+    const { key, installation } = await withJobFailures(
       callAs(this.#broker, "backups", "crypto.open_archive_key", { backup_id: backupId }),
     );
     return { key: Buffer.from(key, "base64"), installation };
   }
 
   drop(backupId: string): Promise<void> {
-    return asked(callAs(this.#broker, "backups", "crypto.drop_archive_key", { backup_id: backupId }));
+    return withJobFailures(
+      callAs(this.#broker, "backups", "crypto.drop_archive_key", { backup_id: backupId }),
+    );
   }
 }
 
-async function asked<T>(asking: Promise<T>): Promise<T> {
+async function withJobFailures<T>(asking: Promise<T>): Promise<T> {
   try {
     return await asking;
   } catch (error) {

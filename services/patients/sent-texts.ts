@@ -1,9 +1,9 @@
-// From the parameters of a request to the texts that are sealed.
+// Collects the fields of a request that will be sealed.
 import type { Moment } from "../shared/params/rules.ts";
 import type { PatientTexts } from "./patient-row.ts";
 
-/** @returns those that were sent; null where one is to be empty */
-export function givenTexts(params: {
+/** @returns the fields that were sent; null for a field to be emptied */
+export function sentTexts(params: {
   full_name?: string;
   birth_date?: Moment | null;
   phone?: string | null;

@@ -1,9 +1,9 @@
-// Walks along a tenant's chain, from any entry on, and names what is wrong with it. It never stops at a fault: behind it the
-// chain goes on with the hash that the faulty entry has.
+// Verifies a tenant's hash chain from any entry on and lists its faults. It continues after a fault with the
+// hash that the faulty entry has.
 import type { Fault } from "./faults.rules.ts";
 import { entryHash, genesis, isCanonical, type Link, type StoredEntry } from "./audit.rules.ts";
 
-/** From `seq` to `to_seq`, which are the same but for runs of entries that are missing or stray. */
+/** A fault. `seq` and `to_seq` differ only for a range of missing or stray entries. */
 export interface Bad {
   seq: number;
   to_seq: number;
@@ -12,16 +12,19 @@ export interface Bad {
 
 const listedMax = 100;
 
-export class ChainWalk {
+/** A verification in progress. Entries are passed in the order of their numbers. */
+export class ChainVerifier {
   #last: Link;
-  /** Hashes that the next entry may name as the one before; undefined behind a gap, where nobody knows. */
+  /**
+   * The hashes that the next entry may have as `prev_hash`; undefined after a gap, where they are unknown.
+   */
   #before: readonly string[] | undefined;
   #checked = 0;
   readonly #bad: Bad[] = [];
   #badTotal = 0;
   #firstBad: number | null = null;
 
-  /** @param from where the walk begins: the first entry to come is the one after it */
+  /** @param from the verified position; the first entry passed is the one after it */
   constructor(from: Link = genesis) {
     this.#last = from;
     this.#before = [from.hash];
@@ -35,7 +38,7 @@ export class ChainWalk {
     return this.#checked;
   }
 
-  /** The first hundred. */
+  /** The first hundred faults. */
   get bad(): readonly Bad[] {
     return this.#bad;
   }
@@ -49,36 +52,38 @@ export class ChainWalk {
   }
 
   /**
-   * @param entry the next one there is, in the order of `seq`
-   * @param signed the hash that a checkpoint says this entry has
+   * Verifies one entry.
+   * @param entry the next existing entry, in the order of `seq`
+   * @param signed the entry's hash according to a checkpoint
    */
-  take(entry: StoredEntry, signed?: string): void {
+  check(entry: StoredEntry, signed?: string): void {
     if (entry.seq > this.#last.seq + 1) {
-      this.missing(entry.seq - 1);
+      this.reportMissing(entry.seq - 1);
       this.#before = undefined;
     }
     const computed = entryHash(entry.prev_hash, entry);
     const fault = this.#faultOf(entry, computed);
-    if (fault !== undefined) this.found(entry.seq, entry.seq, fault);
-    else if (signed !== undefined && signed !== entry.hash) this.found(entry.seq, entry.seq, "checkpoint");
-    // One altered hash is one bad entry: the next one names what it was.
+    if (fault !== undefined) this.report(entry.seq, entry.seq, fault);
+    else if (signed !== undefined && signed !== entry.hash) this.report(entry.seq, entry.seq, "checkpoint");
+    // One altered hash counts as one fault: the next entry contains the original hash.
     this.#before = computed === entry.hash ? [entry.hash] : [entry.hash, computed];
     this.#last = { seq: entry.seq, hash: entry.hash };
     this.#checked++;
   }
 
-  /** Nothing is there from behind the last entry on, up to and with `toSeq`. */
-  missing(toSeq: number): void {
-    if (toSeq > this.#last.seq) this.found(this.#last.seq + 1, toSeq, "missing");
+  /** Reports the entries after the last one up to and including `toSeq` as missing. */
+  reportMissing(toSeq: number): void {
+    if (toSeq > this.#last.seq) this.report(this.#last.seq + 1, toSeq, "missing");
   }
 
-  /** The head names its last entry. */
+  /** Compares the last entry with the head. */
   end(head: Link): void {
     if (this.#last.seq === head.seq && this.#before?.includes(head.hash) === false)
-      this.found(head.seq, head.seq, "head");
+      this.report(head.seq, head.seq, "head");
   }
 
-  found(seq: number, toSeq: number, reason: Fault): void {
+  /** Reports a fault. */
+  report(seq: number, toSeq: number, reason: Fault): void {
     if (this.#bad.length < listedMax) this.#bad.push({ seq, to_seq: toSeq, reason });
     this.#badTotal++;
     this.#firstBad = Math.min(seq, this.#firstBad ?? seq);
@@ -87,7 +92,7 @@ export class ChainWalk {
   #faultOf(entry: StoredEntry, computed: string): Fault | undefined {
     const linked = this.#before?.includes(entry.prev_hash) ?? true;
     if (!linked) {
-      // Its own `prev_hash` was altered, or the entry before it was: either way it is whole but for the link.
+      // Either its own `prev_hash` or the entry before was altered; in both cases the entry itself is intact.
       const fits = [computed, ...(this.#before ?? []).map((before) => entryHash(before, entry))];
       return fits.includes(entry.hash) ? "link" : "hash";
     }

@@ -1,4 +1,4 @@
-// Reading webhooks, and what they may ask for: always those of the caller's own tenant, whoever the caller is.
+// Reading the webhooks of the caller's own tenant, and checks for changes to them.
 import type { Call } from "../shared/bus/bus.ts";
 import type { Change } from "../shared/database/change.ts";
 import { eventKinds } from "../shared/event-kinds.ts";
@@ -11,15 +11,17 @@ import { toWebhook, webhookColumns, type WebhookRow, webhooksFrom } from "./webh
 import type { EventType, Webhook } from "./webhooks.contract.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
+/** Maximum of webhooks per tenant. */
 export const webhooksMax = 50;
 
-/** @throws Forbidden for operators: they stand in no tenant */
+/** @throws Forbidden for operators, who have no tenant */
 export function tenantOf(call: Call<unknown>): number {
   const tenantId = ownTenant(call.caller);
   if (tenantId === undefined) throw new Forbidden();
   return tenantId;
 }
 
+/** The tenant's webhooks, oldest first. */
 export async function listWebhooks(call: Call<unknown>): Promise<Webhook[]> {
   const tenantId = tenantOf(call);
   const rows = await call.db.read<WebhookRow>(
@@ -34,6 +36,7 @@ export async function listWebhooks(call: Call<unknown>): Promise<Webhook[]> {
   return rows.map(toWebhook);
 }
 
+/** The kinds of events with a JSON Schema of each payload. */
 export async function listEventTypes(): Promise<EventType[]> {
   return eventTypes;
 }
@@ -46,11 +49,12 @@ const eventTypes: EventType[] = [
   { type: "*", description: "All of them, also those to come.", schema: { type: "object" } },
 ];
 
-export type HeldWebhook = WebhookRow & RowOf<"webhooks", "secret">;
+/** A webhook locked for a change, with its sealed secret. */
+export type LockedWebhook = WebhookRow & RowOf<"webhooks", "secret">;
 
-/** Locks it for a change. @throws NotFound */
-export async function holdWebhook(change: Change, tenantId: number, id: number): Promise<HeldWebhook> {
-  const [row] = await change.execute<HeldWebhook>(
+/** Locks it until the transaction ends. @throws NotFound */
+export async function lockWebhook(change: Change, tenantId: number, id: number): Promise<LockedWebhook> {
+  const [row] = await change.execute<LockedWebhook>(
     `select ${webhookColumns}, w.secret from ${webhooksFrom}
      where t.tenant_id = $1 and t.id = $2 and t.deleted_at is null for no key update of t, w`,
     [tenantId, id],
@@ -59,7 +63,7 @@ export async function holdWebhook(change: Change, tenantId: number, id: number):
   return row;
 }
 
-/** @throws Invalid when the address may not be reached */
+/** @throws Invalid when the URL must not be called (not https, or not a public address) */
 export async function assertReachable(call: Call<unknown>, url: string): Promise<void> {
   const found = await outboundOf(call.runtime).check(url);
   if (found === undefined) return;

@@ -1,23 +1,25 @@
-// What a process has for checkpoints: the key that signs them, and the folder that keeps them.
+// The means of a process for checkpoints: the signing key and the folder.
 import { perRuntime } from "../../shared/per-runtime.ts";
 import { CheckpointFolder } from "./checkpoint-folder.ts";
-import { KeptCheckpoints } from "./kept-checkpoints.ts";
+import { FolderState } from "./folder-state.ts";
 import { type PublicKeys, SigningKey } from "./signing-key.ts";
 
-export interface Place {
+/** The signing key and the folder of checkpoints. */
+export interface CheckpointSetup {
   key: SigningKey;
-  /** The key's own public half. */
+  /** The public key that belongs to `key`. */
   ownKeys: PublicKeys;
-  /** undefined: none is wanted. */
+  /** Undefined when no folder is configured. */
   folder: CheckpointFolder | undefined;
-  kept: KeptCheckpoints | undefined;
+  folderState: FolderState | undefined;
 }
 
-export const placeOf = perRuntime(({ secrets, config, log }): Place => {
+/** Created at first use; logs the id of the key. */
+export const checkpointSetupOf = perRuntime(({ secrets, config, log }): CheckpointSetup => {
   const key = new SigningKey(secrets.audit);
   log.info({ keyId: key.id }, "checkpoints of the audit log are signed with this key");
   const ownKeys: PublicKeys = new Map([[key.id, key.publicKey]]);
   const path = config.auditCheckpointDir;
   const folder = path === undefined ? undefined : new CheckpointFolder(path);
-  return { key, ownKeys, folder, kept: folder && new KeptCheckpoints(folder, ownKeys) };
+  return { key, ownKeys, folder, folderState: folder && new FolderState(folder, ownKeys) };
 });

@@ -1,9 +1,13 @@
-// In whose audit log, and to whose subscribers, a job is told: its tenant's; of a full backup the platform's.
+// The tenant whose audit log and subscribers a job concerns: its own, or the platform tenant for a full
+// backup.
 import type { PlainChange } from "../shared/database/change.ts";
 import type { RowOf } from "../shared/database/row.ts";
 
-/** @returns undefined when there is no such tenant any more */
-export async function whoseLog(change: PlainChange, tenantId: number | null): Promise<number | undefined> {
+/** @returns undefined when the tenant does not exist any more */
+export async function auditTenantOf(
+  change: PlainChange,
+  tenantId: number | null,
+): Promise<number | undefined> {
   const [row] = await change.execute<RowOf<"tenants", "id">>(
     `select id from tenants where case when $1::integer is null then subdomain = 'platform' and deleted_at is null
        else id = $1 end`,

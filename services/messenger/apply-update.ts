@@ -1,5 +1,5 @@
-// Taking in one update: that it was, and what it does, are one transaction, so that it has one effect however often it
-// comes, from whichever process and way.
+// Stores an update and applies it in one transaction, so that it has one effect, however often it arrives,
+// from whichever process and by polling or webhook.
 import { Caller } from "../shared/caller.ts";
 import type { Change } from "../shared/database/change.ts";
 import { platform } from "../shared/database/scope.ts";
@@ -11,29 +11,29 @@ import { endLinkOfChat } from "./end-link.ts";
 import { enqueueReply } from "./enqueue-reply.ts";
 import type { Update } from "./update.rules.ts";
 
-type Act = NonNullable<Update["act"]>;
+type UpdateAction = NonNullable<Update["action"]>;
 
 const limitOf = perRuntime(({ database }) => new RateLimit(database, "messenger_chat", 10, 60));
 
-/** @param bot the key of the bot whose update it is */
-export async function takeUpdate(runtime: Runtime, bot: string, update: Update): Promise<void> {
-  const { act } = update;
-  // What has no effect has none the second time either: it need not be remembered, however much of it comes.
-  if (act === undefined) return;
-  const isLoud = await isTooLoud(runtime, act.chatId);
-  if (isLoud && !isLeaving(act)) return;
+/** @param bot the key of the bot that received the update */
+export async function applyUpdate(runtime: Runtime, bot: string, update: Update): Promise<void> {
+  const { action } = update;
+  // An update without effect need not be stored, however many arrive.
+  if (action === undefined) return;
+  const isLimited = await exceedsRateLimit(runtime, action.chatId);
+  if (isLimited && !isUnlinking(action)) return;
   await runtime.database.change(platform, Caller.system("messenger"), async (change) => {
     const [fresh] = await change.execute(
       "insert into messenger_updates (bot, update_id) values ($1, $2) on conflict do nothing returning update_id",
       [bot, update.id],
     );
     if (fresh === undefined) return;
-    if (isLoud) await leave(change, act);
-    else await obey(change, act);
+    if (isLimited) await unlinkChat(change, action);
+    else await execute(change, action);
   });
 }
 
-async function isTooLoud(runtime: Runtime, chatId: number): Promise<boolean> {
+async function exceedsRateLimit(runtime: Runtime, chatId: number): Promise<boolean> {
   try {
     await limitOf(runtime).take(String(chatId));
     return false;
@@ -43,28 +43,28 @@ async function isTooLoud(runtime: Runtime, chatId: number): Promise<boolean> {
   }
 }
 
-/** Who writes too much is not answered any more, but can still go. */
-function isLeaving(act: Act): boolean {
-  return act.what === "blocked" || (act.what === "command" && act.command === "stop");
+/** A chat that writes too much gets no more replies, but can still unlink. */
+function isUnlinking(action: UpdateAction): boolean {
+  return action.what === "blocked" || (action.what === "command" && action.command === "stop");
 }
 
-async function obey(change: Change, act: Act): Promise<void> {
-  const { chatId } = act;
-  if (act.what === "not_private") await enqueueReply(change, chatId, "not_private");
-  else if (act.what === "blocked") await leave(change, act);
-  else if (act.command === "stop")
-    await enqueueReply(change, chatId, (await leave(change, act)) ? "unlinked" : "not_linked");
-  else if (act.command === "start") await giveCode(change, chatId, act.displayName);
-  else await enqueueReply(change, chatId, act.command);
+async function execute(change: Change, action: UpdateAction): Promise<void> {
+  const { chatId } = action;
+  if (action.what === "not_private") await enqueueReply(change, chatId, "not_private");
+  else if (action.what === "blocked") await unlinkChat(change, action);
+  else if (action.command === "stop")
+    await enqueueReply(change, chatId, (await unlinkChat(change, action)) ? "unlinked" : "not_linked");
+  else if (action.command === "start") await enqueueCode(change, chatId, action.displayName);
+  else await enqueueReply(change, chatId, action.command);
 }
 
-async function leave(change: Change, { what, chatId }: Act): Promise<boolean> {
+async function unlinkChat(change: Change, { what, chatId }: UpdateAction): Promise<boolean> {
   await change.execute("delete from messenger_codes where chat_id = $1", [chatId]);
   return endLinkOfChat(change, chatId, what === "blocked" ? "chat_gone" : "chat_stopped");
 }
 
-/** The older code ends here, not first when the new one is drawn. */
-async function giveCode(change: Change, chatId: number, displayName: string): Promise<void> {
+/** The previous code becomes invalid now, not only when the new one is created. */
+async function enqueueCode(change: Change, chatId: number, displayName: string): Promise<void> {
   const [link] = await change.execute(
     "select id from messenger_links where chat_id = $1 and ended_at is null",
     [chatId],
