@@ -180,9 +180,11 @@ describe("rooms", () => {
 describe("files", () => {
   it.each(product.map((source) => [source.path, source] as const))(
     "%s opens with what it holds and stays small",
-    (_path, { text }) => {
+    (path, { text }) => {
       expect(text).toMatch(/^(?:\/\/|\/\*\*)/);
-      expect(text.split("\n").length).toBeLessThanOrEqual(221);
+      // What `npm run tables` writes is as long as the schema.
+      if (path !== "services/shared/database/tables.ts")
+        expect(text.split("\n").length).toBeLessThanOrEqual(221);
     },
   );
   it("the median file is short", () => {

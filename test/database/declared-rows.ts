@@ -26,7 +26,7 @@ import { declarationOf, fixedText, valueOf } from "./fixed-text.ts";
 
 export type Kind = "string" | "number" | "boolean" | "null" | "Buffer" | "Date" | "array" | "object" | "any";
 
-export interface DeclaredColumn {
+interface DeclaredColumn {
   name: string;
   kinds: readonly Kind[];
   isOptional: boolean;
@@ -51,6 +51,7 @@ const methods = new Map([
   ["write", -1],
   ["writeOne", -1],
   ["execute", 0],
+  ["one", 0],
   ["query", 0],
 ]);
 const rooms = ["services", "mixins", "host", "operators"];
