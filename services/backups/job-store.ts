@@ -111,10 +111,7 @@ export interface JobProgress {
   bytes: number;
 }
 
-/**
- * Renews the lease and stores the progress.
- * @returns false when the worker does not hold the lease any more
- */
+/** Renews the lease and stores the progress. @returns false when the lease was lost */
 export async function renewJob(
   database: Database,
   id: string,
@@ -173,10 +170,7 @@ export async function removeUnlisted(change: PlainChange, jobId: string): Promis
     await change.enqueue("backups.remove", { backup_id: id }, { key: `backups.remove:${id}` });
 }
 
-/**
- * Ends a job.
- * @returns false when the worker does not hold the lease any more; then the transaction must not commit
- */
+/** Ends a job. @returns false when the lease was lost; then the transaction must not commit */
 export async function endJob(
   change: PlainChange,
   id: string,
