@@ -20,7 +20,7 @@ export const faultsOfWork = {
     title: "A job whose worker is gone",
     problem: "A job is marked as being worked on, and for more than two minutes no worker has renewed it.",
     remedy: "Gives the jobs of that worker back to the queue. Another worker runs them.",
-    never: "Ends a job whose worker speaks, or deletes one. A job may run again: all jobs are idempotent.",
+    never: "Ends a job whose worker renews it, or deletes one. A job may run again: all jobs are idempotent.",
     risk: "low",
     everyMinutes: 1,
   },
