@@ -240,9 +240,9 @@ describe("lists", () => {
 describe("mistakes in a declaration are refused when it is compiled", () => {
   it.each([
     ["a name in two places", { path: { id: id() }, body: { id: id() } }, "declared twice"],
-    ["__proto__", { body: { ["__proto__"]: id() } }, "no parameter name"],
-    ["constructor", { body: { constructor: id() } }, "no parameter name"],
-    ["a name with a quote", { body: { 'a"]': id() } }, "no parameter name"],
+    ["__proto__", { body: { ["__proto__"]: id() } }, "not a parameter name"],
+    ["constructor", { body: { constructor: id() } }, "not a parameter name"],
+    ["a name with a quote", { body: { 'a"]': id() } }, "not a parameter name"],
     ["a result's rule", { body: { at: timestamp() } }, "timestamp"],
     ["anything at all", { body: { at: json() } }, "json"],
     ["one inside an object", { body: { o: object({ at: listOf(json()) }) } }, "json"],
