@@ -1,5 +1,5 @@
-// The broker's configuration, for our own start and for Moleculer's runner alike. Reads the settings, makes the
-// process's runtime, and states every bound of the bus.
+// The configuration of the broker, for our own start and for Moleculer's runner. It reads the settings, creates the process's
+// runtime, and sets every bound of the bus.
 import type { BrokerOptions, ServiceBroker } from "moleculer";
 import { busLink } from "./host/nats/bus-link.ts";
 import { NodeWatch } from "./services/shared/bus/bus-silence.ts";
@@ -25,22 +25,22 @@ export interface Assembled {
   runtime: Runtime;
   options: BrokerOptions;
   flushLog: () => void;
-  /** To be printed, once the broker has started. */
+  /** To be printed after the broker has started. */
   signIns: readonly SignIn[];
 }
 
-/** In production a terminal is a program's too. */
+/** Whether to write for people. In production a terminal is read by programs too. */
 export const isForPeople = ({ production }: Config) => !production && process.stdout.isTTY;
 
-/** Of a node that offers nothing: an operator's program, whose standard output is for its answers. */
-export interface Visit {
-  isVisitor: boolean;
+/** Options of a node without services: an operator's program, whose standard output is for its answers. */
+export interface ClientNode {
+  isClient: boolean;
   /** The file descriptor of the log. */
   logTo: number;
 }
 
-/** @param onFailure told when the process cannot go on (the embedded database died) */
-export function assemble(config: Config, onFailure: (reason: string) => void, visit?: Visit): Assembled {
+/** @param onFailure called when the process cannot continue (the embedded database has ended) */
+export function assemble(config: Config, onFailure: (reason: string) => void, visit?: ClientNode): Assembled {
   const { log, flush } = createLog(config.logLevel, visit?.logTo ?? 1, isForPeople(config));
   const runtime = new Runtime(config, log);
   const signIns: SignIn[] = [];
@@ -49,7 +49,7 @@ export function assemble(config: Config, onFailure: (reason: string) => void, vi
     await runtime.phases.ready();
   };
   const options = {
-    ...brokerOptions(config, runtime, onFailure, visit?.isVisitor === true),
+    ...brokerOptions(config, runtime, onFailure, visit?.isClient === true),
     started,
   };
   return { config, runtime, flushLog: flush, options, signIns };
@@ -59,7 +59,7 @@ function brokerOptions(
   config: Config,
   runtime: Runtime,
   onFailure: (reason: string) => void,
-  isVisitor: boolean,
+  isClient: boolean,
 ): BrokerOptions {
   const nats = natsLink(config);
   const watch = new NodeWatch();
@@ -69,20 +69,20 @@ function brokerOptions(
     ...(nats === undefined ? {} : { transporter: watched(new NatsTransporter(nats.options), watch) }),
     logger: {
       type: "Pino",
-      // Moleculer's debug lines hold parameters; warnings and errors are all that is wanted of it.
+      // Moleculer's debug lines contain parameters; only its warnings and errors are logged.
       options: {
         level: "warn",
         createLogger: (_level: string, bindings: object) =>
           levelsOf(runtime.log).child("bus", { bindings, atLeast: "warn" }),
       },
     },
-    // Parameters are checked by the contracts; see implement() in services/shared/bus/bus.ts.
+    // The contracts check parameters; see implement() in services/shared/bus/bus.ts.
     validator: false,
-    // $node.* would tell every node's host facts to whoever reaches the bus.
+    // $node.* would reveal host facts of every node to anybody on the bus.
     internalServices: false,
     requestTimeout: config.requestTimeoutMs,
     maxCallLevel: 20,
-    // On the caller's side, for calls over the bus alone.
+    // At the caller's side, only for calls over the bus.
     retryPolicy: { enabled: true, retries: 3, delay: 50, maxDelay: 200, factor: 2, check: neverRan },
     tracking: { enabled: true, shutdownTimeout: drainMs(config) },
     heartbeatInterval: 2,
@@ -90,15 +90,16 @@ function brokerOptions(
     registry: {
       strategy: watch.strategy(),
       preferLocal: true,
-      // What nobody calls need not wait for late calls.
-      stopDelay: nats === undefined || isVisitor ? 0 : 500,
+      // A node that nobody calls does not need to wait for late calls.
+      stopDelay: nats === undefined || isClient ? 0 : 500,
     },
     transit: { maxQueueSize: 5_000 },
     errorHandler: null,
     skipProcessEventRegistration: true,
-    // A message is cut or bundled with others, and what comes of it is sealed; of these three the first is nearest to the wire.
+    // A message is split or bundled with others, and the result is encrypted; the first of these three middlewares is nearest to
+    // the transport.
     middlewares: [
-      recordsMiddleware(runtime, onFailure, isVisitor),
+      recordsMiddleware(runtime, onFailure, isClient),
       sealedBus(
         () => new BusSeal(runtime.secrets.bus, runtime.droppedMessages),
         runtime.droppedMessages,
@@ -116,8 +117,8 @@ function brokerOptions(
 }
 
 /**
- * A node that is stopping refuses what reaches it before the news does: another one may still do it. What may run twice
- * is refused by the same name when its node does not answer (bus-silence.ts).
+ * A stopping node refuses calls that arrive before others know that it stops: another node may run them. A repeatable call gets
+ * an error of the same name if its node does not answer (bus-silence.ts).
  */
 function neverRan({ name }: Error): boolean {
   return name === "ServiceNotAvailableError" || name === "ServiceNotFoundError";
@@ -128,7 +129,8 @@ function watched(transporter: NatsTransporter, watch: NodeWatch): NatsTransporte
   return transporter;
 }
 
-// For Moleculer's own runner: `moleculer-runner --config moleculer.config.ts` and the service files.
+// For Moleculer's own runner: `moleculer-runner --config moleculer.config.ts` with the service files.
+/** @returns the options of a broker with a runtime of its own */
 export default function forRunner(): BrokerOptions {
   return assemble(readConfig(process.env), (reason) => {
     process.stderr.write(`${reason}\n`);

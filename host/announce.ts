@@ -1,8 +1,9 @@
-// What is said when the service is ready: lines for people; in production, where programs read it, one entry of the log.
+// Prints that the service is ready: lines for people, or in production, where programs read it, one log entry.
 import type { Service, ServiceBroker } from "moleculer";
 import type { SignIn } from "./seed.ts";
 import type { Runtime } from "./process/runtime.ts";
 
+/** @param signIns printed with their passwords, except in production */
 export function announce(broker: ServiceBroker, runtime: Runtime, signIns: readonly SignIn[]): void {
   const { config, log } = runtime;
   const gateway = broker.services.find((service) => service.name === "api-gateway") as
@@ -38,7 +39,7 @@ function addresses(host: string, port: number): string[] {
   return [`API   ${url}/api`, `Docs  ${url}/docs`];
 }
 
-/** For who sits before it. */
+/** Extra lines for a person at a terminal. */
 function terminalLines({ config, keepsData }: Runtime): string[] {
   if (!process.stdout.isTTY) return [];
   return [...(keepsData ? [`Everything is kept in ${config.dataDir}.`] : []), "Ctrl-C stops it in order."];

@@ -1,26 +1,26 @@
-// How a program of ours ends that could not do its work: one sentence an operator can act on, or, for a fault of ours,
-// the stack. In production, where programs read it, as entries of the log like everything else.
+// Ends a program that could not do its work. It prints one sentence that an operator can act on, or the stack for a bug. In
+// production, where programs read the output, it writes log entries.
 import { ConfigError } from "./settings/config.ts";
 import { propertyOf, StartError } from "../services/shared/start-error.ts";
 import { createLog } from "./process/log.ts";
 import { isProduction } from "./settings/entry.ts";
 
-/** Raised by a migration that refuses the database it finds; its message is for the operator. */
+/** Raised by a migration that rejects the database; its message is for the operator. */
 const migrationRefuses = "RM001";
 const standardError = 2;
 const unable = "The service could not start.";
 
-/** @param environment of a program of the service itself; what a person calls by hand says it to that person */
+/** Prints the error and exits with 1. @param environment of a program of the service; absent for programs that a person runs */
 export function fail(error: unknown, environment: NodeJS.ProcessEnv = {}): never {
-  complain(
+  printFailure(
     error,
     isProduction((name) => environment[name]?.trim()),
   );
   process.exit(1);
 }
 
-/** Says on standard error why the program cannot go on. */
-export function complain(error: unknown, production: boolean): void {
+/** Prints to stderr why the program cannot continue. */
+export function printFailure(error: unknown, production: boolean): void {
   const sentences = sentencesOf(error);
   if (!production) {
     process.stderr.write(`${sentences?.join("\n") ?? `${unable}\n${stackOf(error)}`}\n`);

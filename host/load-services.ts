@@ -1,4 +1,4 @@
-// Which services a process runs, by the folders that SERVICES names.
+// Loads the services that a process runs, by the folders in SERVICES.
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { ServiceBroker } from "moleculer";
@@ -16,16 +16,16 @@ export async function loadServices(
     .filter((file) => file.endsWith(".service.ts"))
     .sort();
   const folders = new Set(files.map((file) => file.split("/")[0] ?? ""));
-  const strangers = (wanted ?? []).filter((name) => !folders.has(name));
-  if (strangers.length > 0) {
+  const unknownNames = (wanted ?? []).filter((name) => !folders.has(name));
+  if (unknownNames.length > 0) {
     throw new StartError(
-      `SERVICES names ${strangers.join(", ")}; there are ${[...folders].sort().join(", ")}.`,
+      `SERVICES names ${unknownNames.join(", ")}; there are ${[...folders].sort().join(", ")}.`,
     );
   }
   for (const file of files) {
     const service = file.split("/")[0] ?? "";
     if (service !== inEveryProcess && wanted?.includes(service) === false) continue;
-    // Without any other it would make a process that does nothing.
+    // A process with only this service would do nothing.
     if (service === inEveryProcess && wanted?.length === 0) continue;
     const { default: schema } = await import(join(folder, file));
     broker.createService(schema);

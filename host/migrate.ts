@@ -1,6 +1,6 @@
-// `npm run migrate`: makes the database ready for this version (tables, job queue, the services' logins) and ends.
-// With it only this program needs the owner's login; the services run with DATABASE_APP_URL. Any number may run at a
-// time and again: they wait for each other, and one that finds nothing to do does nothing.
+// `npm run migrate`: prepares the database for this version (tables, job queue, the services' logins) and exits. With it only
+// this program needs the owner's login; the services use DATABASE_APP_URL. Several may run at the same time, and again: they wait
+// for each other, and a run without anything to do does nothing.
 import { fail } from "./fail.ts";
 import { readConfig } from "./settings/config.ts";
 import { migrationScript } from "./database/migration-sql.ts";
@@ -20,7 +20,7 @@ async function migrate(env: NodeJS.ProcessEnv): Promise<void> {
     );
   const logins = { kinds: databaseLogins, passwords: databasePasswords };
   const waits = (why: string) => process.stdout.write(`Not done yet: ${why}.\n`);
-  const provisioned = await provision({ ownerUrl: databaseUrl, bootSecret, logins, waits });
+  const provisioned = await provision({ ownerUrl: databaseUrl, bootSecret, logins, reportWait: waits });
   const names = provisioned.logins.map(({ name }) => name).join(", ");
   process.stdout.write(
     provisioned.schema === "newer"

@@ -1,6 +1,6 @@
-// `npm run psql`: into the embedded database, as its owner, who may read and change everything. Changes are refused unless
-// --write says otherwise: what is written here is in no audit log. Without psql on this machine, or with --url, it prints the
-// address for any other client. The service may be running; else the server is started for as long as this lasts.
+// `npm run psql`: opens the embedded database as its owner, who may read and change everything. Changes are refused unless
+// --write is given: they leave no audit entries. Without psql on this machine, or with --url, it prints the address for any other
+// client. The service may be running; otherwise the server runs as long as this program.
 import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,13 +23,13 @@ async function psql(env: NodeJS.ProcessEnv, args: string[]): Promise<void> {
   const password = await readSecret(dataDir, "postgres");
   if (password === undefined)
     throw new StartError(`There is no embedded database in ${dataDir}: \`npm start\` makes one.`);
-  const place = await runningPlace(dataDir);
-  if (place !== undefined) return visit(env, place, password, values);
+  const place = await runningServer(dataDir);
+  if (place !== undefined) return runPsql(env, place, password, values);
   const directory = await openDataDirectory(dataDir);
   try {
     const server = await startEmbeddedPostgres({ dataDir, superuser: user, password, log: () => {} });
     try {
-      await visit(env, server, password, values, true);
+      await runPsql(env, server, password, values, true);
     } finally {
       await server.stop();
     }
@@ -38,14 +38,14 @@ async function psql(env: NodeJS.ProcessEnv, args: string[]): Promise<void> {
   }
 }
 
-interface Place {
+interface ServerAddress {
   /** Folder of the socket. */
   host: string;
   port: number;
 }
 
-/** Where a server runs on the folder, as PostgreSQL itself has noted it. */
-async function runningPlace(dataDir: string): Promise<Place | undefined> {
+/** @returns the address of a running server of the folder, from PostgreSQL's own pid file */
+async function runningServer(dataDir: string): Promise<ServerAddress | undefined> {
   const noted = await readFile(join(dataDir, "postgres/postmaster.pid"), "utf8").catch((error: unknown) => {
     if (errorCode(error) === "ENOENT") return "";
     throw new StartError(`${dataDir} may not be read by this account.`, { cause: error });
@@ -62,15 +62,15 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function visit(
+async function runPsql(
   { PATH = "", HOME = "", TERM = "", PAGER = "", LANG = "" }: NodeJS.ProcessEnv,
-  { host, port }: Place,
+  { host, port }: ServerAddress,
   password: string,
   { url: urlOnly = false, write = false }: { url?: boolean; write?: boolean },
   ours = false,
 ): Promise<void> {
   const address = `postgresql://${user}:${encodeURIComponent(password)}@${encodeURIComponent(host)}:${port}/${database}`;
-  if (urlOnly) return told(`${address}\n`, ours);
+  if (urlOnly) return printAddress(`${address}\n`, ours);
   const readOnly = write ? {} : { PGOPTIONS: "-c default_transaction_read_only=on" };
   const known = {
     PGHOST: host,
@@ -79,10 +79,10 @@ async function visit(
     PGPASSWORD: password,
     PGDATABASE: database,
   };
-  // What is typed may hold names of people: no history is kept.
+  // Input may contain names of people, so no history is kept.
   const env = { PATH, HOME, TERM, PAGER, LANG, PSQL_HISTORY: "/dev/null", ...known, ...readOnly };
   const child = spawn("psql", [], { env, stdio: "inherit" });
-  // Ctrl-C ends the statement, not the visit.
+  // Ctrl-C cancels the statement and does not end the program.
   const stay = () => {};
   process.on("SIGINT", stay);
   const failure = await new Promise<string>((resolve) => {
@@ -96,15 +96,15 @@ async function visit(
   if (failure === "") return;
   const advice =
     "psql (of PostgreSQL 18) is not installed. Any client on this machine reaches the database at:";
-  await told(`${advice}\n${address}\n`, ours);
+  await printAddress(`${advice}\n${address}\n`, ours);
 }
 
-/** @param ours the server runs no longer than this program */
-async function told(text: string, ours: boolean): Promise<void> {
+/** @param ours whether the server stops with this program */
+async function printAddress(text: string, ours: boolean): Promise<void> {
   process.stdout.write(text);
   if (!ours) return;
   process.stderr.write("The database runs until Ctrl-C.\n");
-  // A pending promise alone keeps no process alive.
+  // A pending promise alone does not keep a process alive.
   const alive = setInterval(() => {}, 60_000);
   await new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => resolve());

@@ -1,6 +1,6 @@
-// `npm run restore -- <backup_id>`: after the loss of the database, brings a full backup back into an empty one. It needs the
-// store, BOOT_SECRET, and the owner's login (DATABASE_URL, or the embedded server). `npm run restore -- list` says what there is.
-// Run it while no service is running. What fails has changed nothing: run it again.
+// `npm run restore -- <backup_id>`: restores a full backup into an empty database after a loss. It needs the store, BOOT_SECRET,
+// and the owner's login (DATABASE_URL, or the embedded server). `npm run restore -- list` lists the backups. No service may be
+// running. A failed run has changed nothing and can be repeated.
 import { parseArgs } from "node:util";
 import { fail } from "./fail.ts";
 import { adoptBackups } from "../services/backups/disaster/adopt-backups.ts";
@@ -48,7 +48,7 @@ async function restore(env: NodeJS.ProcessEnv, args: string[]): Promise<void> {
     throw new StartError(
       "This is the backup of one tenant: name a full one, and restore tenants when the service runs.",
     );
-  await bringBack(config, store, bootSecret, backup, found.backups);
+  await restoreFull(config, store, bootSecret, backup, found.backups);
 }
 
 function reasonFor(wanted: string, closed: readonly string[]): string {
@@ -78,7 +78,7 @@ function list(backups: readonly FoundBackup[], closed: readonly string[], asJson
   }
 }
 
-async function bringBack(
+async function restoreFull(
   config: Config,
   store: ReturnType<typeof openStore>,
   bootSecret: string,
@@ -123,7 +123,7 @@ async function embeddedUrl(dataDir: string, closing: (() => Promise<void>)[]): P
   return server.url(embeddedDatabase);
 }
 
-/** What an operator can act on is one sentence. */
+/** Turns errors that an operator can act on into one sentence. */
 function asSentence(error: unknown): unknown {
   if (error instanceof ArchiveDamaged)
     return new StartError(`${error.message} Nothing was restored.`, { cause: error });

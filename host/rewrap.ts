@@ -1,17 +1,17 @@
-// `npm run rewrap`: puts the master keys under a new BOOT_SECRET and ends. With BOOT_SECRET set, NEW_BOOT_SECRET names the
-// new one and the operator changes the setting afterwards; a generated one is replaced in DATA_DIR by another generated
-// one. Stop the service first: its processes know the old secret. One transaction; run again after a crash, it goes on.
+// `npm run rewrap`: wraps the master keys with a new BOOT_SECRET and exits. If BOOT_SECRET is set, NEW_BOOT_SECRET holds the new
+// one, and the operator changes the setting afterwards. A generated one is replaced in DATA_DIR by another generated one. Stop
+// the service first: its processes use the old secret. It is one transaction; after a crash run it again and it continues.
 import { fail } from "./fail.ts";
 import { readConfig } from "./settings/config.ts";
 import { ensureDatabase } from "./database/provision.ts";
-import { underNewSecret } from "./database/rewrap-master-keys.ts";
+import { rewrapMasterKeys } from "./database/rewrap-master-keys.ts";
 import { openDataDirectory } from "./embedded/data-directory.ts";
 import { startEmbeddedPostgres } from "./embedded/postgres.ts";
 import { loadOrCreateSecrets, nextBootName, replaceSecret } from "./embedded/secrets.ts";
 import { StartError } from "../services/shared/start-error.ts";
 
 const embeddedDatabase = "records";
-/** No other setting is read: it runs where the migration does, which holds no other secret. */
+/** The only settings that are read: it runs in the environment of the migration, which has no other secrets. */
 const wanted =
   /^(?:DATA_DIR|DATABASE_URL|(?:NEW_)?BOOT_SECRET|DATABASE_LOGINS|DATABASE_PASSWORD_[A-Z0-9]+)(?:_FILE)?$/;
 
@@ -34,7 +34,7 @@ async function rewrap(env: NodeJS.ProcessEnv): Promise<void> {
     const secrets = { old: bootSecret ?? kept.boot ?? "", fresh: newBootSecret ?? kept[nextBootName] ?? "" };
     const ownerUrl = databaseUrl ?? (await embeddedUrl(directory?.path ?? "", kept.postgres ?? "", closing));
     const logins = { kinds: config.databaseLogins, passwords: config.databasePasswords };
-    const count = await underNewSecret(ownerUrl, secrets, logins);
+    const count = await rewrapMasterKeys(ownerUrl, secrets, logins);
     if (directory !== undefined && bootSecret === undefined)
       await replaceSecret(directory.path, "boot", nextBootName);
     const next =

@@ -1,5 +1,5 @@
-// `npm run -s roles`: prints the SQL that an administrator of the server runs where the owner of the database may make no roles.
-// It reads what `npm run migrate` reads, and connects to nothing. The passwords are in it only as PostgreSQL keeps them.
+// `npm run -s roles`: prints the SQL for an administrator of the server if the database owner may not create roles. It reads the
+// settings of `npm run migrate` and connects to nothing. The output contains passwords only as SCRAM verifiers.
 import { fail } from "./fail.ts";
 import { readConfig } from "./settings/config.ts";
 import { rolesScript } from "./database/roles-script.ts";

@@ -1,5 +1,5 @@
-// What a fresh installation needs: the platform and its first superadmin; in demo mode a tenant to look around in.
-// Idempotent, and done by the same actions as everything else, so it is audited too.
+// Creates the first data of an installation: the platform and its first superadmin; in demo mode also a demo tenant. It is
+// idempotent and uses the ordinary actions, so it is audited too.
 import { randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import type { ServiceBroker } from "moleculer";
@@ -16,7 +16,7 @@ export interface SignIn {
   subdomain: string;
   email: string;
   role: Role;
-  /** undefined: set at an earlier start, or by the settings, and not ours to print. */
+  /** undefined: set at an earlier start or by a setting, so it is not printed. */
   password: string | undefined;
 }
 
@@ -53,36 +53,36 @@ const demoPeople: readonly {
   },
 ];
 
-/** What the first data are made with, beside `users`. */
-const helping = ["auth", "tenants"];
+/** Services that create the first data, besides `users`. */
+const servicesNeeded = ["auth", "tenants"];
 const waitMsMax = 60_000;
 
 /**
- * The process with `users` seeds; the others that it needs may be processes of their own.
- * @returns the sign-ins to print; none where another process seeds
+ * Runs in the process with `users`; the other services may run in other processes.
+ * @returns the sign-ins to print; empty if another process creates the first data
  */
 export async function seed(broker: ServiceBroker, runtime: Runtime): Promise<SignIn[]> {
   const isHere = (name: string) => broker.services.some((service) => service.name === name);
-  const elsewhere = helping.filter((name) => !isHere(name));
-  // Without a bus nobody else can come.
+  const elsewhere = servicesNeeded.filter((name) => !isHere(name));
+  // Without a bus no other process can appear.
   if (!isHere("users") || (elsewhere.length > 0 && runtime.config.natsUrls === undefined)) return [];
-  await seen(broker, elsewhere);
-  // Idempotent, so what failed because another process was not there for a moment is done once more.
-  return elsewhere.length === 0 ? once(broker, runtime) : patiently(() => once(broker, runtime));
+  await waitForServices(broker, elsewhere);
+  // Idempotent, so it is repeated if another process was unavailable for a moment.
+  return elsewhere.length === 0 ? seedOnce(broker, runtime) : withRetries(() => seedOnce(broker, runtime));
 }
 
-function once(broker: ServiceBroker, runtime: Runtime): Promise<SignIn[]> {
+function seedOnce(broker: ServiceBroker, runtime: Runtime): Promise<SignIn[]> {
   return runtime.database.change(platform, Caller.system("start"), async (change) => {
-    // The first data are made by other transactions, passwords hashed among them; this one only holds the lock.
+    // Other transactions create the data, and passwords are hashed meanwhile; this one only holds the lock.
     await change.execute("select set_config('idle_in_transaction_session_timeout', '120s', true)");
-    // Replicas that start together come one after the other.
+    // Serialises replicas that start together.
     await change.execute("select pg_advisory_xact_lock(hashtext('start.seed'))");
     return seedAll(broker, runtime);
   });
 }
 
-/** @throws StartError when they do not come: whoever keeps the processes running starts this one again */
-async function seen(broker: ServiceBroker, services: string[]): Promise<void> {
+/** @throws StartError when they do not appear: the orchestrator restarts this process */
+async function waitForServices(broker: ServiceBroker, services: string[]): Promise<void> {
   if (services.length === 0) return;
   try {
     await broker.waitForServices(services, waitMsMax, 200);
@@ -93,20 +93,20 @@ async function seen(broker: ServiceBroker, services: string[]): Promise<void> {
   }
 }
 
-const passing = new Set([
+const transientErrors = new Set([
   "Unavailable",
   "ServiceNotAvailableError",
   "ServiceNotFoundError",
   "RequestTimeoutError",
 ]);
 
-async function patiently<T>(work: () => Promise<T>): Promise<T> {
+async function withRetries<T>(work: () => Promise<T>): Promise<T> {
   for (const until = performance.now() + waitMsMax; ; ) {
     try {
       return await work();
     } catch (error) {
       const { name } = error as Partial<Error>;
-      const passes = passing.has(String(name)) || isLostDatabase(error);
+      const passes = transientErrors.has(String(name)) || isLostDatabase(error);
       if (!passes || performance.now() > until) throw error;
       await setTimeout(500);
     }
@@ -154,7 +154,7 @@ async function seedDemo(
   const signIns: SignIn[] = [];
   for (const { email, name: full_name, role, department, all } of demoPeople) {
     const department_id = department === null ? null : (departments.get(department) ?? null);
-    // A demo user that was deleted stays deleted: people are made with the tenant, or to finish an interrupted start.
+    // A deleted demo user stays deleted: users are created only with the tenant, or to complete an interrupted start.
     await callAs(broker, "start", "users.bootstrap", {
       tenant_id: tenant.id,
       email,
@@ -170,7 +170,7 @@ async function seedDemo(
   return signIns;
 }
 
-/** Made when there are none: also after a start that was interrupted between tenant and departments. */
+/** Creates them if there are none: also after a start that was interrupted between tenant and departments. */
 async function seedDepartments(broker: ServiceBroker, tenantId: number): Promise<Map<string, number>> {
   const present = await callAs(broker, "start", "departments.list", { tenant_id: tenantId });
   const made = new Map(present.items.map(({ name, id }) => [name, id]));

@@ -1,6 +1,6 @@
-// The one entry point: `npm start`, each pod. Reads the settings, loads the service folders that SERVICES names (all by
-// default), starts, seeds, and says where it is to be found. Whatever keeps it from starting is one sentence on standard
-// error and a non-zero exit.
+// The entry point of `npm start` and of each pod. It reads the settings, loads the services in SERVICES (default: all), starts
+// them, creates the first data, and prints its addresses. A failed start prints one sentence to standard error and exits with a
+// non-zero code.
 import { enableCompileCache } from "node:module";
 
 enableCompileCache();

@@ -1,21 +1,22 @@
-// How a process ends: in order, within a bound. A terminal's Ctrl-C reaches the whole group, and npm passes its own on
-// once more, so that two signals come within a millisecond: a second one says "at once" only when a second has passed.
-const impatientAfterMs = 1_000;
+// Stops a process in order, within a bounded time. Ctrl-C in a terminal reaches the whole process group, and npm forwards its own
+// signal, so two signals arrive within a millisecond. Therefore a second signal forces the exit only after one second.
+const forceAfterMs = 1_000;
 
-export interface Ending {
-  /** Ends everything in order. */
+export interface StopOptions {
+  /** Closes everything in order. */
   close(): Promise<void>;
   exit(code: number): void;
-  /** Longest that may take (shared/drain.ts). */
+  /** The longest time that it may take, in ms (services/shared/drain.ts). */
   stopMsMax: number;
   now?(): number;
 }
 
+/** The stop of a process; it begins once. */
 export class Stopping {
-  readonly #ending: Ending;
+  readonly #ending: StopOptions;
   #since: number | undefined;
 
-  constructor(ending: Ending) {
+  constructor(ending: StopOptions) {
     this.#ending = ending;
   }
 
@@ -23,13 +24,13 @@ export class Stopping {
     return this.#since !== undefined;
   }
 
-  /** SIGINT, SIGTERM, or SIGHUP as the terminal was closed: what was asked for was done, so the exit code is 0. */
+  /** Handles SIGINT, SIGTERM, or SIGHUP from a closed terminal. The stop was requested, so the exit code is 0. */
   signal(): void {
     if (this.#since === undefined) this.#begin(0);
-    else if (this.#now() - this.#since >= impatientAfterMs) this.#ending.exit(1);
+    else if (this.#now() - this.#since >= forceAfterMs) this.#ending.exit(1);
   }
 
-  /** The process cannot go on. */
+  /** Stops the process because it cannot continue; the exit code is 1. */
   fail(): void {
     if (this.#since === undefined) this.#begin(1);
     else this.#ending.exit(1);

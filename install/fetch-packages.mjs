@@ -1,13 +1,13 @@
-// Runs before every command of package.json that needs packages: fetches them where they are not those of the lock, and says
-// what it does. It needs nothing installed, and runs on the machine's own Node.js, from version 20 on.
-// `--omit=dev` leaves out what only developing needs.
+// Runs before every command of package.json that needs packages: fetches them if the installed ones are not those of the lock
+// file, and reports what it does. It needs no installed package, and runs on the machine's own Node.js from version 20 on.
+// `--omit=dev` leaves out packages that only development needs.
 import { spawn } from "node:child_process";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { hasDev, whatIsMissing } from "./installed.mjs";
 
 const signOfLifeMs = 15_000;
-/** So long may an installation go on for which the registry does not answer: all of it may be in npm's cache. */
+/** How long an installation may continue without an answer of the registry: everything may be in npm's cache. */
 const unreachableMsMax = 45_000;
 const probeMsMax = 20_000;
 const textMax = 20_000;
@@ -20,7 +20,7 @@ const withDev = !process.argv.includes("--omit=dev");
 
 const say = (line) => process.stderr.write(`${line}\n`);
 
-/** npm as the one that runs us, with the settings of this folder. */
+/** Runs the same npm that runs this script, with the settings of this folder. */
 function npm(args, onText) {
   const { npm_execpath: program } = process.env;
   const [command, ...first] = program?.endsWith(".js") ? [process.execPath, program] : ["npm"];
@@ -36,7 +36,7 @@ function npm(args, onText) {
   return { child, ended };
 }
 
-/** @returns why the registry cannot be reached, or undefined: it can, or said something */
+/** @returns why the registry cannot be reached, or undefined if it can or has answered */
 async function unreachable(children) {
   let text = "";
   const probe = npm(["ping", "--fetch-retries=0", `--fetch-timeout=${probeMsMax}`], (more) => {
@@ -75,7 +75,7 @@ async function fetchPackages(reason) {
     () => say(`Still fetching packages (${Math.round((Date.now() - begun) / 1000)} s) …`),
     signOfLifeMs,
   );
-  // The terminal's Ctrl-C reaches npm too; what is cut off is noticed at the next start.
+  // Ctrl-C in the terminal also reaches npm; an interrupted installation is detected at the next start.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
     process.once(signal, () => {
       for (const child of children) child.kill();

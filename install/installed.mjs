@@ -1,12 +1,12 @@
-// Whether the packages that are installed are those of package-lock.json: npm keeps what it has installed in
-// node_modules/.package-lock.json, written last, so that an install that was cut off has none or an old one.
+// Checks whether the installed packages are those of package-lock.json. npm records what it has installed in
+// node_modules/.package-lock.json. It writes that file last, so after an interrupted installation it is missing or old.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
  * @param {string} root folder of package.json
- * @param {boolean} withDev whether the packages for developing are wanted too
- * @returns {string | undefined} what is wrong, in a few words; undefined when all is there
+ * @param {boolean} withDev whether the packages for developing are needed too
+ * @returns {string | undefined} what is wrong, in a few words; undefined if nothing is missing
  */
 export function whatIsMissing(root, withDev) {
   if (!existsSync(join(root, "node_modules"))) return "none are installed yet";
@@ -17,7 +17,7 @@ export function whatIsMissing(root, withDev) {
   for (const [place, { version, integrity, dev, optional, devOptional }] of Object.entries(wanted)) {
     if (place === "" || (dev && !withDev)) continue;
     const found = installed[place];
-    // One for another platform, or one that npm could not get and can do without.
+    // A package for another platform, or an optional one that npm could not fetch.
     if (found === undefined && (optional || devOptional)) continue;
     if (found === undefined || !existsSync(join(root, place, "package.json")))
       return `${nameOf(place)} is missing`;
@@ -27,7 +27,7 @@ export function whatIsMissing(root, withDev) {
   return undefined;
 }
 
-/** Whether packages for developing are installed: what is fetched next must not take them away. */
+/** Whether development packages are installed: the next installation must not remove them. */
 export function hasDev(root) {
   const installed = packagesOf(join(root, "node_modules/.package-lock.json")) ?? {};
   return Object.values(installed).some(({ dev }) => dev === true);
@@ -43,7 +43,7 @@ function packagesOf(file) {
   }
 }
 
-/** Without a lock what package.json names has to be there, in whatever version. */
+/** Without a lock file the packages in package.json must be present, in any version. */
 function missingByName(root, withDev) {
   const { dependencies = {}, devDependencies = {} } = JSON.parse(
     readFileSync(join(root, "package.json"), "utf8"),

@@ -1,4 +1,4 @@
-// The actions that a node knows of, its own and those of others.
+// Lists the actions that a node knows: its own and those of other nodes.
 import type { ServiceBroker } from "moleculer";
 
 export interface ListedAction {
@@ -6,7 +6,7 @@ export interface ListedAction {
   action?: { params?: Readonly<Record<string, string>>; repeatable?: boolean };
 }
 
-/** @param options as Moleculer's registry takes them */
+/** @param options of Moleculer's registry */
 export function actionList(broker: ServiceBroker, options: { onlyAvailable?: boolean } = {}): ListedAction[] {
   // The registry's list is typed as anything; these are its documented fields, and what our actions add to theirs.
   return broker.registry.getActionList(options) as unknown as ListedAction[];

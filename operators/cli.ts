@@ -1,5 +1,5 @@
-// `npm run cli -- <command>`: one operators' command, for people and for programs. It joins the process on DATA_DIR, or where
-// NATS_URL is set the cluster. Its exit codes stand in operators/failures.ts.
+// `npm run cli -- <command>`: runs one operators' command, for people and for programs. It connects to the process on DATA_DIR
+// or, if NATS_URL is set, to the cluster. Its exit codes are defined in operators/failures.ts.
 import { enableCompileCache } from "node:module";
 
 enableCompileCache();

@@ -1,5 +1,5 @@
-// What an operator's command is. Everything about it stands in one entry of the table (commands/table.ts): from it come the
-// REPL's commands, their completion and help, the command line with its exit codes, and the table in docs/operate.md.
+// The definition of an operators' command. Each command is one entry of the table (commands/table.ts). The REPL's commands, their
+// completion and help, the command line with its exit codes, and the table in docs/operate.md are all made from it.
 import type { ServiceBroker } from "moleculer";
 import type { Actions } from "../services/shared/bus/bus.ts";
 import { compileParams } from "../services/shared/params/compile.ts";
@@ -9,66 +9,66 @@ import type { Session } from "./session.ts";
 
 type ActionName = keyof Actions;
 
-/** What is asked before something is destroyed. */
+/** The question before something is destroyed. */
 export interface Warning {
-  /** A sentence, and what else is worth knowing, a line each. */
+  /** A sentence, and further facts, one per line. */
   lines: readonly string[];
-  /** What has to be typed. */
+  /** The word that must be typed to confirm. */
   word: string;
 }
 
-export interface Facts<F extends Fields> {
-  /** One word or two: `block`, `backup create`. */
+export interface CommandDefinition<F extends Fields> {
+  /** One or two words: `block`, `backup create`. */
   name: string;
-  /** What it does, in one sentence. */
+  /** Its purpose in one sentence. */
   does: string;
   /** The actions that it calls. */
   calls: readonly ActionName[];
-  /** Its arguments, checked before anything is called. */
+  /** Its arguments; they are checked before anything is called. */
   fields: F;
-  /** Those that stand by their place, without their name; the last one may be a list. */
+  /** Positional arguments; the last one may be a list. */
   places?: readonly (keyof F & string)[];
-  /** Absent: it only reads. */
+  /** Absent: the command only reads. */
   changes?: true | ((params: ParamsOf<{ query: F }>) => boolean);
-  /** The action by which something is gone for good or hidden, and what is to be typed before. */
+  /** The action that deletes or hides something; the command then asks for confirmation. */
   destroys?: ActionName;
   warning?: (session: Session, params: ParamsOf<{ query: F }>) => Promise<Warning>;
   /** Columns of its table for people; absent: all. */
   columns?: readonly string[];
-  /** Whether an answer says that what was wished for did not come about. */
+  /** Whether an answer means that the command did not succeed. */
   failed?: (answer: unknown) => boolean;
-  /** The services with which the program can do it by itself, where none is running. */
+  /** The services that the program needs to run the command by itself, without a running service. */
   aloneWith?: readonly string[];
   run: (session: Session, params: ParamsOf<{ query: F }>) => Promise<unknown>;
 }
 
 /** A command with its arguments, ready to be run. */
 export interface Prepared {
-  /** Whether it changes something, as far as that is known: of an action's name it is once the service is joined. */
+  /** Whether it changes something. For `call` this is known only after the connection to the service. */
   changes(broker?: ServiceBroker): boolean;
   warning: ((session: Session) => Promise<Warning>) | undefined;
   run(session: Session): Promise<unknown>;
 }
 
-export interface Command extends Omit<Facts<Fields>, "changes" | "warning" | "run"> {
+export interface Command extends Omit<CommandDefinition<Fields>, "changes" | "warning" | "run"> {
   places: readonly string[];
-  /** Of its help: whether it ever changes something. */
+  /** Whether it can change something; for its help. */
   mayChange: boolean;
-  /** What else is typed behind it goes to it as it is. */
+  /** Whether everything typed after its name is passed on unchanged. */
   takesAll?: true;
-  /** @throws Misuse naming what is wrong */
+  /** @throws Misuse that names the fault */
   prepare(given: Readonly<Record<string, unknown>>): Prepared;
 }
 
-/** An entry of the table. */
-export function command<const F extends Fields>(facts: Facts<F>): Command {
+/** Makes an entry of the table. */
+export function command<const F extends Fields>(facts: CommandDefinition<F>): Command {
   const { changes, warning, run, places = [], ...rest } = facts;
   return {
     ...rest,
     places,
     mayChange: changes !== undefined,
     prepare(given) {
-      // Compiled when it is used: of some fifty commands one is typed.
+      // Compiled at its use: of some fifty commands one is typed.
       const checked = compileParams({ query: facts.fields })(given);
       if (!("params" in checked)) throw new Misuse(faultsOf(facts.name, checked));
       const { params } = checked;

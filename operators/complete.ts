@@ -1,4 +1,4 @@
-// What TAB offers: commands, their options, the values that are known beforehand, and behind `call` actions and their parameters.
+// Completion with TAB: commands, their options, fixed values and, after `call`, actions and their parameters.
 import { actionList } from "./action-list.ts";
 import type { ServiceBroker } from "moleculer";
 import type { RuleShape } from "../services/shared/params/types.ts";
@@ -9,7 +9,7 @@ import { commandAt } from "./request.ts";
 
 type Offer = [offered: string[], behind: string];
 
-/** @param others first words that the shell takes besides */
+/** @param others further first words that the shell accepts */
 export function complete(broker: ServiceBroker, line: string, others: readonly string[] = []): Offer {
   const words = line.trimStart().split(/\s+/);
   const last = words.at(-1) ?? "";
@@ -18,12 +18,12 @@ export function complete(broker: ServiceBroker, line: string, others: readonly s
   const offered = [
     ...nextWords(before),
     ...(before.length === 0 ? others : []),
-    ...(found === undefined ? [] : behind(broker, found.command, found.rest)),
+    ...(found === undefined ? [] : completionsAfter(broker, found.command, found.rest)),
   ];
   return [[...new Set(offered)].filter((each) => each.startsWith(last)).map((each) => `${each} `), last];
 }
 
-/** Of the commands' names that begin with these words. */
+/** @returns the next words of all command names that begin with these words */
 function nextWords(before: readonly string[]): string[] {
   const begin = before.map((word) => `${word} `).join("");
   return commands
@@ -31,8 +31,8 @@ function nextWords(before: readonly string[]): string[] {
     .map(({ name }) => name.slice(begin.length).split(" ")[0] ?? "");
 }
 
-function behind(broker: ServiceBroker, command: Command, typed: readonly string[]): string[] {
-  if (command.takesAll === true) return behindCall(broker, typed);
+function completionsAfter(broker: ServiceBroker, command: Command, typed: readonly string[]): string[] {
+  if (command.takesAll === true) return completionsOfCall(broker, typed);
   const { fields, places } = command;
   const previous = typed.at(-1) ?? "";
   const asked = previous.startsWith("--") ? fields[previous.slice(2)] : undefined;
@@ -55,7 +55,7 @@ const isValue = (fields: Command["fields"], option = "") =>
 const choices = (field: RuleShape | undefined): string[] =>
   field?.type === "oneOf" ? [...field.values] : [];
 
-function behindCall(broker: ServiceBroker, typed: readonly string[]): string[] {
+function completionsOfCall(broker: ServiceBroker, typed: readonly string[]): string[] {
   const [action] = typed;
   if (action === undefined) {
     return actionList(broker)

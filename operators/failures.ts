@@ -1,10 +1,10 @@
-// How a command ends: its exit code, and what is said where it did not do what was wished.
+// The end of a command: its exit code, and the message if it did not succeed.
 import { ConfigError } from "../host/settings/config.ts";
 import { propertyOf, StartError } from "../services/shared/start-error.ts";
 import { exposedFacts } from "../services/shared/errors.ts";
 import { errorLine } from "./show.ts";
 
-/** 130 is what shells say of a program that Ctrl-C ended. */
+/** 130 is the code of shells for a program that was ended by Ctrl-C. */
 export const exitCodes = { done: 0, failed: 1, misused: 2, unreached: 3, leftAlone: 130 } as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
@@ -16,27 +16,27 @@ export const exitMeanings: readonly (readonly [ExitCode, string])[] = [
   [exitCodes.leftAlone, "left alone by Ctrl-C: the durable job goes on"],
 ];
 
-/** The operator has to say it in another way. */
+/** The command was used wrongly. */
 export class Misuse extends Error {
   override readonly name = "Misuse";
 }
 
-/** What was looked up is not there, or stands in the way. */
+/** The object of the command does not exist, or its state does not allow it. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
 }
 
-/** The operator does not wait for the end. */
+/** The operator stopped waiting. */
 export class LeftAlone extends Error {
   override readonly name = "LeftAlone";
 }
 
-/** There is no service that could be asked. */
+/** No service could be reached. */
 export class Unreached extends Error {
   override readonly name = "Unreached";
 }
 
-/** Moleculer's own codes of a call that reached nobody, or was not answered. */
+/** Moleculer's codes for a call that reached no node, or was not answered. */
 const codesOfTheBus = new Set<unknown>([
   "SERVICE_NOT_FOUND",
   "SERVICE_NOT_AVAILABLE",
@@ -46,12 +46,14 @@ const codesOfTheBus = new Set<unknown>([
   "QUEUE_FULL",
 ]);
 
+/** Whether the error means that no service was reached, or that it did not answer in time. */
 export const isUnreached = (error: unknown): boolean =>
   error instanceof Unreached || codesOfTheBus.has(typeOf(error));
 
 const typeOf = (error: unknown): unknown =>
   typeof error === "object" && error !== null && "type" in error ? error.type : undefined;
 
+/** @returns the exit code for an error */
 export function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof LeftAlone) return exitCodes.leftAlone;
   if (error instanceof Misuse || error instanceof ConfigError) return exitCodes.misused;
@@ -59,14 +61,14 @@ export function exitCodeOf(error: unknown): ExitCode {
   return propertyOf(error, "code") === 422 ? exitCodes.misused : exitCodes.failed;
 }
 
-/** One line for people. */
+/** @returns the message for people */
 export function sentenceOf(error: unknown): string {
   if (error instanceof ConfigError) return error.faults.join("\n");
   const isOurs = [Misuse, Refusal, LeftAlone, Unreached, StartError].some((kind) => error instanceof kind);
   return isOurs && error instanceof Error ? error.message : errorLine(error);
 }
 
-/** The same for programs. */
+/** @returns the same for programs */
 export function errorDocument(error: unknown): object {
   const facts = exposedFacts(error);
   const code = propertyOf(error, "code");

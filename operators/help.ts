@@ -1,4 +1,4 @@
-// Help: all commands, and one of them, as the table has them.
+// Help: the list of commands, and the help of one command.
 import { paramSummary } from "../services/shared/params/summary.ts";
 import type { Command } from "./command.ts";
 import { commands } from "./commands/table.ts";
@@ -10,11 +10,12 @@ const wrap = (rows: readonly (readonly [string, string])[]) => {
   return rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`);
 };
 
+/** @returns all commands, one per line */
 export function overview(): string {
   return wrap(commands.map(({ name, does }) => [name, does])).join("\n");
 }
 
-/** @param own of the program that is asked, what else it takes */
+/** @param own further options of the program */
 export function helpOf(command: Command, own: readonly (readonly [string, string])[] = []): string {
   const { fields, does, calls, destroys, mayChange } = command;
   const kinds = paramSummary({ query: fields });
@@ -35,6 +36,7 @@ export function helpOf(command: Command, own: readonly (readonly [string, string
   ].join("\n");
 }
 
+/** @returns the exit codes with their meanings */
 export function exitHelp(): string {
   return wrap(exitMeanings.map(([code, meaning]) => [String(code), meaning])).join("\n");
 }

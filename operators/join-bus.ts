@@ -1,6 +1,6 @@
-// An operator's own node in a running cluster: it joins NATS as any process does, offers nothing, listens on no port and writes
-// no file. So it runs beside a process of ours with that process's environment (`kubectl exec`), or on any machine that has the
-// bus's login and its secret.
+// An operator's node in a running cluster: it connects to NATS like any process, offers no services, listens on no port and
+// writes no file. So it can run beside a process with that process's environment (`kubectl exec`), or on any machine with the
+// bus's login and secret.
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { readConfig } from "../host/settings/config.ts";
@@ -8,38 +8,41 @@ import { StartError } from "../services/shared/start-error.ts";
 import { accountSettings } from "../host/settings/accounts.ts";
 import { natsSettings } from "../host/settings/nats.ts";
 import { runtimeSettings } from "../host/settings/runtime.ts";
-import type { Joined } from "./joined.ts";
+import type { ServiceConnection } from "./service-connection.ts";
 import { startNode } from "./start-node.ts";
 
 const hostCharsMax = 60;
 
-/** All that a node needs to join; what else a process was given (logins, ports, its own name) is for its own use. */
+/** The settings that the node needs; other settings of the process (logins, ports, its node id) are not read. */
 const needed = [
   ...Object.values(natsSettings),
   accountSettings.busSecret,
-  // The bus's secret follows from it where there is no other.
+  // The bus secret is derived from it if it is not set.
   accountSettings.bootSecret,
   runtimeSettings.namespace,
   runtimeSettings.requestTimeoutMs,
 ].map(({ name }) => name);
 
 /** @throws ConfigError, or StartError when the bus cannot be joined */
-export async function joinBus(env: NodeJS.ProcessEnv, operator: string | undefined): Promise<Joined> {
+export async function joinBus(
+  env: NodeJS.ProcessEnv,
+  operator: string | undefined,
+): Promise<ServiceConnection> {
   const config = { ...readConfig(busEnvironment(env)), nodeId: ownName(), logLevel: "error" as const };
   const onFailure = (reason: string) => {
     throw new StartError(reason);
   };
-  return startNode({ config, operator, isVisitor: true, folders: [], onFailure });
+  return startNode({ config, operator, isClient: true, folders: [], onFailure });
 }
 
 function busEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const names = needed.flatMap((name) => [name, `${name}_FILE`]);
   const given = names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]));
-  // As a gateway it needs no other secret, and no database.
+  // With the gateway's services no other secret and no database is needed.
   return { ...Object.fromEntries(given), SERVICES: "api-gateway", DEMO_MODE: "false" };
 }
 
-/** The process whose environment this is has its name already, and no two nodes may have one. */
+/** The process with this environment already uses its NODE_ID, and two nodes must not have the same. */
 function ownName(): string {
   const host = hostname()
     .replace(/[^\w.-]/g, "-")

@@ -1,17 +1,17 @@
-// An operator's own node beside a process on this machine: a Moleculer broker without services whose only link is the socket
+// An operator's node beside a process on this machine: a Moleculer broker without services that is connected only to the socket
 // of that process.
 import { readdir, rm, stat } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { ServiceBroker, Transporters } from "moleculer";
 import { errorCode, StartError } from "../services/shared/start-error.ts";
-import { doorName } from "./local-socket.ts";
-import type { Joined } from "./joined.ts";
+import { socketName } from "./local-socket.ts";
+import type { ServiceConnection } from "./service-connection.ts";
 import { eachLine, packetLine } from "./packet-lines.ts";
 
 const callMsMax = 120_000;
 
-/** Packets go to the one process at the other end, whatever their target. */
+/** Sends all packets to the one process at the other end, whatever their target. */
 class SocketTransporter extends Transporters.Base {
   readonly #socket: Socket;
 
@@ -44,15 +44,15 @@ class SocketTransporter extends Transporters.Base {
 }
 
 /**
- * @param operator told to the process, which takes its word: the socket is for one account
- * @param onEnd told when the process has gone
- * @throws StartError when none runs on the folder
+ * @param operator name sent to the process, which trusts it: only one account can open the socket
+ * @param onEnd called when the process has ended
+ * @throws StartError when no process runs on the folder
  */
 export async function joinProcess(
   dataDir: string,
   operator: string | undefined,
   onEnd: () => void,
-): Promise<Joined> {
+): Promise<ServiceConnection> {
   const socket = await openSocket(dataDir);
   const broker = new ServiceBroker({
     nodeID: `operator-${process.pid}`,
@@ -68,15 +68,15 @@ export async function joinProcess(
   await broker.start();
   let isLeaving = false;
   socket.once("close", () => {
-    // Leaving ends the connection too.
+    // Leaving also closes the connection.
     if (!isLeaving && broker.started) onEnd();
   });
-  // A process that ended meanwhile has closed it already.
+  // The process may have ended meanwhile.
   if (socket.destroyed) onEnd();
   return {
     broker,
     operator,
-    // Whatever else a command would send stays here.
+    // No other meta is sent.
     meta: () => ({ operator }),
     async leave() {
       isLeaving = true;
@@ -85,7 +85,7 @@ export async function joinProcess(
   };
 }
 
-/** The newest of the processes that are there; sockets of those that died are removed. */
+/** Connects to the newest process; sockets of dead processes are removed. */
 async function openSocket(dataDir: string): Promise<Socket> {
   const names = await readdir(dataDir).catch((error: unknown): string[] => {
     if (errorCode(error) === "ENOENT") return [];
@@ -93,16 +93,16 @@ async function openSocket(dataDir: string): Promise<Socket> {
       `${dataDir} may not be read by this account: the REPL is for the account that runs the service.`,
     );
   });
-  const doors = await Promise.all(
+  const sockets = await Promise.all(
     names
-      .filter((name) => doorName.test(name))
+      .filter((name) => socketName.test(name))
       .map(async (name) => {
         const path = join(dataDir, name);
         return { path, at: (await stat(path).catch(() => ({ mtimeMs: 0 }))).mtimeMs };
       }),
   );
-  for (const { path } of doors.sort((a, b) => b.at - a.at)) {
-    const socket = await tryDoor(path);
+  for (const { path } of sockets.sort((a, b) => b.at - a.at)) {
+    const socket = await trySocket(path);
     if (socket !== undefined) return socket;
   }
   throw new StartError(
@@ -110,7 +110,7 @@ async function openSocket(dataDir: string): Promise<Socket> {
   );
 }
 
-function tryDoor(path: string): Promise<Socket | undefined> {
+function trySocket(path: string): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const socket = connect(path, () => {
       socket.off("error", failed);

@@ -1,27 +1,27 @@
-// How an operator's program reaches the service: by NATS where the environment names it, else by the socket of a process on this
-// machine; or not at all, where it does the work itself.
+// Connects an operator's program to the service: by NATS if the environment names it, otherwise by the socket of a process on
+// this machine. With --alone the program runs the services itself.
 import { readConfig } from "../host/settings/config.ts";
 import { StartError } from "../services/shared/start-error.ts";
 import { accountName } from "../services/shared/operator.ts";
 import { runtimeSettings } from "../host/settings/runtime.ts";
 import type { Config } from "../host/settings/settings.ts";
 import { Unreached } from "./failures.ts";
-import type { Joined } from "./joined.ts";
+import type { ServiceConnection } from "./service-connection.ts";
 import { joinProcess } from "./join-process.ts";
 
 export interface Joining {
   env: NodeJS.ProcessEnv;
-  /** Who it is; undefined: somebody who only looks. */
+  /** The operator's name; undefined: unnamed, may only read. */
   operator: string | undefined;
-  /** The services that the program runs itself; undefined: it joins the service that runs. */
+  /** The services that the program runs itself; undefined: it connects to the running service. */
   alone: readonly string[] | undefined;
-  /** Told when the service has gone. */
+  /** Called when the service has ended. */
   onEnd: () => void;
 }
 
-/** @throws ConfigError, Unreached where there is no service to join, StartError where the program cannot do it alone */
-export async function joinService({ env, operator, alone, onEnd }: Joining): Promise<Joined> {
-  // Loaded when they are needed: a process of the service is a second to load.
+/** @throws ConfigError, Unreached without a service to connect to, StartError if the program cannot run alone */
+export async function joinService({ env, operator, alone, onEnd }: Joining): Promise<ServiceConnection> {
+  // Loaded only if needed: loading the service's code takes about a second.
   if (alone !== undefined) return (await import("./join-alone.ts")).joinAlone(env, operator, alone, onEnd);
   const isOnBus = [env["NATS_URL"], env["NATS_URL_FILE"]].some((text) => (text ?? "").trim() !== "");
   try {
@@ -33,12 +33,12 @@ export async function joinService({ env, operator, alone, onEnd }: Joining): Pro
   }
 }
 
-/** @param as what was said to the program @returns undefined where neither a setting nor the account names anybody */
+/** @param as the option of the program @returns undefined if neither a setting nor the account gives a name */
 export function operatorName(env: NodeJS.ProcessEnv, as: string | undefined): string | undefined {
   return as ?? ownSettings(env).actAs ?? accountName();
 }
 
-/** The service's other settings are its own affair, and may be wrong here. */
+/** Reads only its own settings: those of the service do not matter here, and may be invalid. */
 function ownSettings(env: NodeJS.ProcessEnv): Config {
   const names = [runtimeSettings.dataDir, runtimeSettings.actAs].map(({ name }) => name);
   return readConfig(

@@ -1,6 +1,6 @@
-// The door by which the REPL and the command line join a running process: a socket in DATA_DIR that its owner alone may open, on which the process
-// speaks Moleculer's own protocol, a packet a line. Who comes in acts as an operator, with the name of the account, and calls
-// whatever the process can call: with a bus the whole cluster.
+// The socket by which the REPL and the command line connect to a running process. It lies in DATA_DIR, and only its owner can
+// open it. The process speaks Moleculer's own protocol on it, one packet per line. A client acts as an operator with the name of
+// its account, and may call everything that the process can call: with a bus the whole cluster.
 import { randomBytes } from "node:crypto";
 import { chmod, rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
@@ -13,9 +13,9 @@ import { operatorCaller } from "../services/shared/operator.ts";
 import type { Runtime } from "../host/process/runtime.ts";
 import { eachLine, type Packet, packetLine } from "./packet-lines.ts";
 
-export const doorName = /^repl-\d+-[0-9a-f]{8}\.sock$/;
-const visitorsMax = 8;
-/** https://man7.org/linux/man-pages/man7/unix.7.html: 108 with the zero byte, and fewer on macOS. */
+export const socketName = /^repl-\d+-[0-9a-f]{8}\.sock$/;
+const clientsMax = 8;
+/** https://man7.org/linux/man-pages/man7/unix.7.html: 108 bytes with the final zero, fewer on macOS. */
 const pathBytesMax = 100;
 
 interface KnownNode {
@@ -25,18 +25,18 @@ interface KnownNode {
   rawInfo: object | null;
 }
 
-/** Where it cannot be opened the service does without. @returns what closes it */
-export async function openDoor(broker: ServiceBroker, runtime: Runtime): Promise<() => Promise<void>> {
+/** Without the socket the service works nevertheless; the failure is logged. @returns a function that closes it */
+export async function openLocalSocket(broker: ServiceBroker, runtime: Runtime): Promise<() => Promise<void>> {
   const { dataDir } = runtime.config;
   const path = join(dataDir, `repl-${process.pid}-${randomBytes(4).toString("hex")}.sock`);
-  const visitors = new Set<Socket>();
+  const clients = new Set<Socket>();
   const server = createServer((socket) => {
-    visitors.add(socket);
+    clients.add(socket);
     socket.on("error", () => socket.destroy());
-    socket.once("close", () => visitors.delete(socket));
+    socket.once("close", () => clients.delete(socket));
     eachLine(socket, (packet) => answer(broker, socket, packet));
   });
-  server.maxConnections = visitorsMax;
+  server.maxConnections = clientsMax;
   try {
     if (Buffer.byteLength(path) > pathBytesMax) throw new Error("the path of DATA_DIR is too long");
     await makeFolder(dataDir, 0o700);
@@ -46,12 +46,12 @@ export async function openDoor(broker: ServiceBroker, runtime: Runtime): Promise
     runtime.log.warn({ err: error }, "the REPL cannot join this process");
   }
   const update = () => {
-    for (const socket of visitors) tellNodes(broker, socket);
+    for (const socket of clients) sendNodes(broker, socket);
   };
   broker.localBus.on("$services.changed", update);
   return async () => {
     broker.localBus.off("$services.changed", update);
-    for (const socket of visitors) socket.destroy();
+    for (const socket of clients) socket.destroy();
     server.close();
     await rm(path, { force: true });
   };
@@ -65,7 +65,7 @@ function listenOn(server: Server, path: string): Promise<void> {
 }
 
 async function answer(broker: ServiceBroker, socket: Socket, { cmd, payload }: Packet): Promise<void> {
-  if (cmd === "DISCOVER") tellNodes(broker, socket);
+  if (cmd === "DISCOVER") sendNodes(broker, socket);
   if (cmd !== "REQ") return;
   const { id, action, params, meta } = payload as Packet["payload"] & { action?: string };
   const reply = { ver: broker.PROTOCOL_VERSION, sender: broker.nodeID, id, meta: {} };
@@ -73,15 +73,15 @@ async function answer(broker: ServiceBroker, socket: Socket, { cmd, payload }: P
     const data = await broker.call(String(action), params, { meta: { caller: operatorOf(meta) } });
     socket.write(packetLine("RES", { ...reply, success: true, data: data ?? null }));
   } catch (error) {
-    socket.write(packetLine("RES", { ...reply, success: false, error: told(error), data: null }));
+    socket.write(packetLine("RES", { ...reply, success: false, error: errorForClient(error), data: null }));
   }
 }
 
-/** Moleculer's own words on a call that reached nobody, or was not answered. */
+/** Moleculer's errors for a call that reached no node, or was not answered. */
 const isOfTheBus = (error: unknown) => error instanceof Error && /^(?:Service|Request)/.test(error.name);
 
-/** What everybody is told; anything else is in the log of the node where it happened. */
-function told(error: unknown): object {
+/** @returns the error for the client; the details of any other error are in the log of its node */
+function errorForClient(error: unknown): object {
   if (exposedFacts(error) === undefined && !isOfTheBus(error))
     return {
       name: "MoleculerError",
@@ -93,15 +93,15 @@ function told(error: unknown): object {
   return { name, message, code, type, data };
 }
 
-/** The socket is for one account, so what its other end says of itself is as good as it is. */
+/** Only one account can open the socket, so the name that the client states is trusted. */
 function operatorOf(meta: unknown): Caller {
   const { operator } = (meta ?? {}) as { operator?: unknown };
   return operatorCaller(operator);
 }
 
-/** The nodes that this one knows, itself included, each with all that it offers. */
-function tellNodes(broker: ServiceBroker, socket: Socket): void {
-  // The registry's declaration leaves its nodes out.
+/** Sends all nodes that this one knows, itself included, with their services. */
+function sendNodes(broker: ServiceBroker, socket: Socket): void {
+  // The registry's types leave its nodes out.
   const { nodes } = broker.registry as unknown as { nodes: { toArray(): KnownNode[] } };
   for (const node of nodes.toArray()) {
     const info = node.local ? broker.getLocalNodeInfo() : node.rawInfo;

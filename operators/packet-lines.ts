@@ -1,8 +1,8 @@
-// Moleculer's packets on a stream: a line each, the command and its payload as JSON.
+// Moleculer's packets as lines of a stream: the command and its payload as JSON.
 import type { Duplex } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 
-/** Lists of a few hundred rows are some 100 kB. */
+/** A list of a few hundred rows has about 100 kB. */
 const lineCharsMax = 16_777_216;
 
 export interface Packet {
@@ -10,11 +10,12 @@ export interface Packet {
   payload: Record<string, unknown>;
 }
 
+/** @returns a packet as a line with its newline */
 export function packetLine(cmd: string, payload: object): string {
   return `${cmd} ${JSON.stringify(payload)}\n`;
 }
 
-/** Until the stream ends; it is destroyed where a line is no packet, or longer than any may be. */
+/** Calls `take` for each packet until the stream ends. A line that is not a packet, or is too long, destroys the stream. */
 export function eachLine(stream: Duplex, take: (packet: Packet) => unknown): void {
   const decoder = new StringDecoder("utf8");
   let rest = "";

@@ -1,34 +1,35 @@
-// The command line: one command, its answer on standard output, anything else on standard error, and an exit code.
+// The command line: runs one command, writes its answer to standard output and everything else to standard error, and exits with
+// a code.
 import { createInterface } from "node:readline";
 import type { Command } from "./command.ts";
 import { type ExitCode, exitCodes, Misuse, Unreached } from "./failures.ts";
 import { exitHelp, helpOf, overview } from "./help.ts";
 import { joinService, operatorName } from "./join.ts";
-import type { Joined } from "./joined.ts";
-import { readProgramWords } from "./program-words.ts";
+import type { ServiceConnection } from "./service-connection.ts";
+import { readProgramOptions } from "./program-options.ts";
 import { readRequest } from "./request.ts";
 import { assertUse, failed, runRequest, type Screen } from "./run-request.ts";
 
-/** Where no terminal cuts them, lines are whole. */
+/** Without a terminal lines are not truncated. */
 const widthDefault = 10_000;
-/** A process that has just started is told what the others offer within this time. */
+/** A process that has just started learns the services of other nodes within this time. */
 const offeredMsMax = 5_000;
 const offeredEveryMs = 100;
-/** A call that is not answered by then is left to itself. */
+/** After Ctrl-C a running call gets this time to end. */
 const leavingMs = 1_000;
 
-/** What a command takes here besides. */
+/** @returns the further options that a command has on the command line */
 function ownOf({ aloneWith }: Command): [string, string][] {
   const alone: [string, string][] =
     aloneWith === undefined ? [] : [["--alone", "Does it itself, without a running service"]];
   return [["--as <name>", "Who you are; otherwise ACT_AS, or the account's name"], ...alone];
 }
 
-/** Ends the process. */
+/** Runs the command and ends the process with its exit code. */
 export async function runProgram(env: NodeJS.ProcessEnv, args: readonly string[]): Promise<never> {
   const leaving = new AbortController();
   const screen = screenOf(leaving);
-  // Whoever reads no further wants no more.
+  // A reader that closed the pipe wants no more output.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   process.on("SIGINT", () => leave(leaving, screen));
   let code: ExitCode;
@@ -41,7 +42,7 @@ export async function runProgram(env: NodeJS.ProcessEnv, args: readonly string[]
 }
 
 async function run(env: NodeJS.ProcessEnv, args: readonly string[], screen: Screen): Promise<ExitCode> {
-  const { as, alone, words } = readProgramWords(args);
+  const { as, alone, words } = readProgramOptions(args);
   const [first] = words;
   if (first === undefined || first === "help" || first === "--help") {
     const { command } = words.length > 1 ? readRequest([...words.slice(1), "--help"]) : {};
@@ -62,16 +63,16 @@ async function run(env: NodeJS.ProcessEnv, args: readonly string[], screen: Scre
   const onEnd = () => void end(failed(new Unreached("The service has ended."), screen, request.json));
   const joined = await joinService({ env, operator, alone: alone ? command.aloneWith : undefined, onEnd });
   try {
-    await offered(joined, command, words);
+    await waitUntilOffered(joined, command, words);
     return await runRequest(joined, request, screen);
   } finally {
     await joined.leave();
   }
 }
 
-/** Where nobody offers it in time, the call says so. */
-async function offered(
-  { broker }: Joined,
+/** Waits until the services are known. If none appears in time, the call itself reports that. */
+async function waitUntilOffered(
+  { broker }: ServiceConnection,
   { calls, takesAll }: Command,
   words: readonly string[],
 ): Promise<void> {
@@ -102,7 +103,7 @@ function screenOf(leaving: AbortController): Screen {
   };
 }
 
-/** On standard error: standard output is for the answer. Nothing typed, or Ctrl-C: an empty text. */
+/** Asks on standard error, because standard output is for the answer. Ctrl-C or no input gives an empty text. */
 function ask(question: string, leaving: AbortController): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr, historySize: 0 });
   return new Promise((resolve) => {
@@ -126,7 +127,7 @@ function leave(leaving: AbortController, screen: Screen): void {
   }, leavingMs).unref();
 }
 
-/** When all was written: what a program reads by a pipe would be cut off otherwise. */
+/** Exits after all output is written: otherwise the output to a pipe would be truncated. */
 function end(code: ExitCode): Promise<never> {
   const written = (stream: NodeJS.WriteStream) =>
     new Promise<void>((resolve) => {

@@ -1,15 +1,15 @@
-// `npm run repl`: the operators' commands at a prompt, beside a running service. It joins the process on DATA_DIR, or where
-// NATS_URL is set the cluster.
+// `npm run repl`: the operators' commands at a prompt, beside a running service. It connects to the process on DATA_DIR or, if
+// NATS_URL is set, to the cluster.
 import { Misuse } from "./failures.ts";
 import { joinService, operatorName } from "./join.ts";
-import { readProgramWords } from "./program-words.ts";
+import { readProgramOptions } from "./program-options.ts";
 import { failed } from "./run-request.ts";
 import { openShell } from "./shell.ts";
 
 const err = (text: string) => void process.stderr.write(`${text}\n`);
 
 async function repl(env: NodeJS.ProcessEnv, args: readonly string[]): Promise<void> {
-  const { as, alone, words } = readProgramWords(args);
+  const { as, alone, words } = readProgramOptions(args);
   if (alone || words.length > 0)
     throw new Misuse("Use: npm run repl [-- --as <name>]; one command alone is `npm run cli -- <command>`.");
   const operator = operatorName(env, as);

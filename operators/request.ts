@@ -1,4 +1,4 @@
-// What was typed, as a command with its arguments: the same at the REPL and on the command line.
+// Parses typed words into a command with its arguments: the same for the REPL and the command line.
 import type { RuleShape } from "../services/shared/params/types.ts";
 import type { Command, Prepared } from "./command.ts";
 import { commands } from "./commands/table.ts";
@@ -6,7 +6,7 @@ import { Misuse } from "./failures.ts";
 
 export interface Request {
   command: Command;
-  /** Absent where only help is wanted. */
+  /** Absent if only help is wanted. */
   prepared: Prepared | undefined;
   json: boolean;
   yes: boolean;
@@ -14,7 +14,7 @@ export interface Request {
 
 const common = ["--json", "--yes", "--help"] as const;
 
-/** The command with the longest name that the words begin with. */
+/** @returns the command with the longest name with which the words begin */
 export function commandAt(
   words: readonly string[],
 ): { command: Command; rest: readonly string[] } | undefined {
@@ -26,14 +26,14 @@ export function commandAt(
   return undefined;
 }
 
-/** @throws Misuse naming what is wrong */
+/** @throws Misuse that names the fault */
 export function readRequest(words: readonly string[]): Request {
   const found = commandAt(words);
   if (found === undefined) throw new Misuse(noCommand(words));
   const { command, rest } = found;
   const [json, yes, asksHelp] = common.map((option) => rest.includes(option));
   const answer = { command, json: json === true, yes: yes === true };
-  // The parameters of an action are known to the service alone.
+  // Only the service knows the parameters of an action.
   const isOfAction = command.takesAll === true && rest.some((word) => !word.startsWith("--"));
   if (asksHelp === true && !isOfAction) return { ...answer, prepared: undefined };
   const given = command.takesAll === true ? { words: rest } : argumentsOf(command, rest);

@@ -1,4 +1,4 @@
-// One command from its words to its exit code: who may, what is asked first, what is printed.
+// Runs one command: checks permissions, asks for confirmation, calls, prints, and returns the exit code.
 import type { ServiceBroker } from "moleculer";
 import type { Warning } from "./command.ts";
 import {
@@ -12,27 +12,27 @@ import {
   sentenceOf,
 } from "./failures.ts";
 import { helpOf } from "./help.ts";
-import type { Joined } from "./joined.ts";
+import type { ServiceConnection } from "./service-connection.ts";
 import type { Request } from "./request.ts";
 import { Session } from "./session.ts";
 import { progressOn } from "./show-progress.ts";
 import { shown } from "./show.ts";
 
-/** Where a command's words come from and where its answer goes. */
+/** The terminal, or what stands in for it. */
 export interface Screen {
-  /** Answers, and nothing else. */
+  /** Writes answers and nothing else. */
   out(text: string): void;
   err(text: string): void;
   width: number;
-  /** Where long work shows how far it is. */
+  /** The stream for the progress of long work. */
   stream: NodeJS.WriteStream;
-  /** Undefined where nobody could answer. */
+  /** Undefined if nobody can answer. */
   ask: ((question: string) => Promise<string>) | undefined;
-  /** Aborted by Ctrl-C. */
+  /** Fires at Ctrl-C. */
   signal: AbortSignal;
 }
 
-/** @throws Misuse where it cannot be done like this, whatever the service says */
+/** @throws Misuse if the command cannot be used like this, independent of the service */
 export function assertUse(
   { command, prepared, yes }: Request,
   operator: string | undefined,
@@ -47,8 +47,12 @@ export function assertUse(
     throw new Misuse(`${command.name} destroys something: say --yes where nobody can be asked.`);
 }
 
-/** It never fails: what went wrong is said, and is the exit code. */
-export async function runRequest(joined: Joined, request: Request, screen: Screen): Promise<ExitCode> {
+/** Never rejects: an error is printed and returned as an exit code. */
+export async function runRequest(
+  joined: ServiceConnection,
+  request: Request,
+  screen: Screen,
+): Promise<ExitCode> {
   const { command, prepared, json, yes } = request;
   if (prepared === undefined) {
     screen.out(helpOf(command));
@@ -70,13 +74,13 @@ export async function runRequest(joined: Joined, request: Request, screen: Scree
   }
 }
 
-/** Says on standard error why it was not done. */
+/** Prints the error to standard error. @returns the exit code */
 export function failed(error: unknown, { err }: Pick<Screen, "err">, json: boolean): ExitCode {
   err(json ? JSON.stringify(errorDocument(error)) : sentenceOf(error));
   return exitCodeOf(error);
 }
 
-/** Programs get nothing on standard error but errors; a terminal shows a bar all the same. */
+/** With --json standard error is only for errors, except on a terminal, which shows a bar. */
 function progressFor({ stream }: Screen, json: boolean): ReturnType<typeof progressOn> {
   return json && !stream.isTTY ? { show: () => {}, end: () => {} } : progressOn(stream);
 }

@@ -1,12 +1,12 @@
-// What a command works with: calls under the operator's name, and long work that is followed until it ends.
+// The session of a command: calls under the operator's name, and waiting for long work.
 import { setTimeout as delay } from "node:timers/promises";
 import type { ServiceBroker } from "moleculer";
 import type { Actions } from "../services/shared/bus/bus.ts";
 import { isUnreached, LeftAlone } from "./failures.ts";
-import type { Joined } from "./joined.ts";
+import type { ServiceConnection } from "./service-connection.ts";
 
 const pollMs = 500;
-/** Another worker takes up the job of one that died within this time. */
+/** Within this time another worker continues the job of one that died. */
 const unreachedMsMax = 60_000;
 
 export type Input<K extends keyof Actions> = Actions[K] extends { input: infer I } ? I : never;
@@ -17,20 +17,21 @@ export interface Progress {
   end(): void;
 }
 
-/** How far long work is. */
-export interface Standing {
+/** The progress of long work. */
+export interface WorkProgress {
   ends: boolean;
   step: string;
   percent: number;
 }
 
+/** The access of a command to the service. */
 export class Session {
-  readonly #joined: Joined;
+  readonly #joined: ServiceConnection;
   readonly #progress: Progress;
-  /** Aborted by Ctrl-C. */
+  /** Fires at Ctrl-C. */
   readonly signal: AbortSignal;
 
-  constructor(joined: Joined, progress: Progress, signal: AbortSignal) {
+  constructor(joined: ServiceConnection, progress: Progress, signal: AbortSignal) {
     this.#joined = joined;
     this.#progress = progress;
     this.signal = signal;
@@ -44,23 +45,27 @@ export class Session {
     return this.broker.call(name, input, { meta: this.#joined.meta() });
   }
 
-  /** An action that is known by name alone. */
+  /** Calls an action that is known only by name. */
   callNamed(name: string, params: object): Promise<unknown> {
     return this.broker.call(name, params, { meta: this.#joined.meta() });
   }
 
   /**
-   * Looks until the work has ended, and shows how far it is. The work itself is durable: it goes on whoever looks.
-   * @param goesOn said where the operator leaves it alone
+   * Polls until the work has ended, and shows its progress. The work is durable and does not depend on the polling.
+   * @param goesOn message if the operator stops waiting
    */
-  async follow<T>(look: () => Promise<T>, standing: (answer: T) => Standing, goesOn: string): Promise<T> {
+  async waitFor<T>(
+    look: () => Promise<T>,
+    standing: (answer: T) => WorkProgress,
+    goesOn: string,
+  ): Promise<T> {
     let heardAt = performance.now();
     try {
       for (;;) {
         const answer = await look().catch((error: unknown) => {
           if (!isUnreached(error) || performance.now() - heardAt > unreachedMsMax) throw error;
         });
-        // A void answer is of a look that reached nobody.
+        // undefined: the poll reached no node.
         if (answer !== undefined) {
           heardAt = performance.now();
           const { ends, step, percent } = standing(answer);
@@ -74,8 +79,8 @@ export class Session {
     }
   }
 
-  /** The same for a question whose answer is not ready yet. @param isEarly whether it has to be asked again */
-  async ask<T>(question: () => Promise<T>, isEarly: (error: unknown) => boolean): Promise<T> {
+  /** Repeats a call until its answer is ready. @param isEarly whether the error means that it is not ready yet */
+  async askUntilReady<T>(question: () => Promise<T>, isEarly: (error: unknown) => boolean): Promise<T> {
     for (;;) {
       try {
         return await question();

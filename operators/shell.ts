@@ -1,45 +1,45 @@
-// The REPL: Moleculer's, whose own words on nodes and actions stay, with the operators' commands before them. Nothing that is
-// typed is kept: lines hold passwords, names and keys.
+// The REPL: Moleculer's own, with the operators' commands in front of its commands. No history is kept: lines hold passwords,
+// names and keys.
 import { createRequire } from "node:module";
 import type { CompleterResult } from "node:readline";
 import type { ReplOptions, REPLServer } from "node:repl";
 import { complete } from "./complete.ts";
 import { exitCodes } from "./failures.ts";
 import { overview } from "./help.ts";
-import type { Joined } from "./joined.ts";
+import type { ServiceConnection } from "./service-connection.ts";
 import { readRequest } from "./request.ts";
 import { failed, runRequest, type Screen } from "./run-request.ts";
-import { wordsOf } from "./words.ts";
+import { splitWords } from "./typed-call.ts";
 
 const widthDefault = 100;
 
-/** What of Moleculer's shell is of use here; the rest would go past names and confirmations, or show secrets (`env`). */
+/** The commands of Moleculer's shell that are kept; the others would bypass names and confirmations, or show secrets (`env`). */
 const moleculers = ["actions", "services", "events", "info", "clear", "cls", "quit", "exit", "q"];
 
 type Start = (options: ReplOptions) => REPLServer;
 
 const require = createRequire(import.meta.url);
 
-/** @returns the shell; its `exit` ends the program, as Moleculer's does */
-export function openShell(joined: Joined): REPLServer {
-  // Moleculer's REPL starts Node's with options of its own and opens a history file; both pass through here.
+/** @returns the shell; its `exit` ends the program, as in Moleculer's shell */
+export function openShell(joined: ServiceConnection): REPLServer {
+  // Moleculer's REPL starts Node's with its own options and opens a history file; this wrapper changes both.
   const repl: { start: Start } = require("node:repl");
   const { start } = repl;
   repl.start = (options) => {
-    // One after another: an answer to a question is no command.
+    // Lines run one after the other: the answer to a question is not a command.
     let last: Promise<unknown> = Promise.resolve();
     const shell = start({
       ...options,
       preview: false,
       completer: (line: string): CompleterResult => complete(joined.broker, line, [...moleculers, "help"]),
       eval(line, context, file, done) {
-        const words = wordsOf(line);
+        const words = splitWords(line);
         const [first = ""] = words;
         if (first === "" || moleculers.includes(first))
           return options.eval?.call(this, line, context, file, done);
         last = last.then(async () => {
           await run(joined, shell, words);
-          // With one argument nothing further is printed.
+          // Without a result nothing further is printed.
           (done as (error: null) => void)(null);
         });
       },
@@ -56,14 +56,14 @@ export function openShell(joined: Joined): REPLServer {
   }
 }
 
-async function run(joined: Joined, shell: REPLServer, words: readonly string[]): Promise<void> {
+async function run(joined: ServiceConnection, shell: REPLServer, words: readonly string[]): Promise<void> {
   if (words[0] === "help") {
     process.stdout.write(`${overview()}\nMoleculer's own: ${moleculers.join(", ")}.\n`);
     return;
   }
   const leaving = new AbortController();
   const screen = screenOf(shell, leaving.signal);
-  // At the prompt Ctrl-C clears the line; now it leaves what runs alone.
+  // At the prompt Ctrl-C clears the line; during a command it stops the waiting.
   const usual = shell.rawListeners("SIGINT");
   shell.removeAllListeners("SIGINT");
   shell.on("SIGINT", () => leaving.abort());
@@ -74,7 +74,7 @@ async function run(joined: Joined, shell: REPLServer, words: readonly string[]):
     failed(error, screen, words.includes("--json"));
   } finally {
     shell.removeAllListeners("SIGINT");
-    // What Node's own list answers are its listeners.
+    // The listeners are those that Node.js returned above.
     for (const listener of usual) shell.on("SIGINT", listener as () => void);
   }
 }

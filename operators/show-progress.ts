@@ -1,8 +1,9 @@
-// How far long work is: a bar on a terminal; elsewhere a line for each step, and for each tenth of a long one.
+// Shows the progress of long work: a bar on a terminal, otherwise a line per step and per tenth of a long step.
 
 const width = 30;
 const tenth = 10;
 
+/** @param stream usually standard error @returns functions to show a step with its percentage, and to end the line */
 export function progressOn(stream: NodeJS.WriteStream): {
   readonly show: (step: string, percent: number) => void;
   end(): void;

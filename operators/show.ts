@@ -1,9 +1,10 @@
-// What an action answered, for people: lists as tables, an object as names and values, an error as one line.
+// Prints answers for people: lists as tables, objects as names and values, errors as one line.
 import { inspect } from "node:util";
 
 const cellCharsMax = 40;
 const gap = "  ";
 
+/** @param width of the terminal in characters; columns that do not fit are named below the table */
 export function shown(answer: unknown, width: number): string {
   if (answer === null || answer === undefined) return "Done.";
   if (typeof answer !== "object") return plain(answer);
@@ -14,7 +15,7 @@ export function shown(answer: unknown, width: number): string {
   return [table(items, width), about.join(", ")].filter((part) => part !== "").join("\n");
 }
 
-/** @returns `404 not_found: User not found`, with each failure of a validation behind it */
+/** @returns `404 not_found: User not found`, followed by each failure of a validation */
 export function errorLine(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { code, type, data } = error as Error & { code?: unknown; type?: unknown; data?: unknown };
@@ -70,7 +71,7 @@ function cell(value: unknown): string {
   return line.length > cellCharsMax ? `${line.slice(0, cellCharsMax - 1)}…` : line;
 }
 
-/** On one line, and without what would speak to the terminal. */
+/** One line, without control characters for the terminal. */
 function plain(value: unknown): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
   return text.replace(/\p{Cc}/gu, " ");

@@ -1,23 +1,23 @@
-// Compares this process's settings with those of the other nodes, when it starts and whenever another one comes. A process
-// that would be of no use beside the others says which setting it is, and ends before it has begun to work. It is always the
-// newcomer who goes: one that is settled stays whatever it is shown. Where a difference does little harm, the log says it.
+// Compares this process's settings with those of the other nodes, at its start and whenever another node appears. A process whose
+// settings conflict with theirs names the setting, and exits before it starts to work. Always the newer process exits: a settled
+// one stays, whatever another node shows. A difference that does little harm is only logged.
 import type { ServiceBroker } from "moleculer";
-import { tellNodes } from "../nats/bus-link.ts";
+import { notifyNodes } from "../nats/bus-link.ts";
 import { StartError } from "../../services/shared/start-error.ts";
 import {
   conflicts,
   differences,
   type SettingsHashes,
   fingerprintsOf,
-  givesWay,
+  mustExit,
   readFingerprints,
-  type Standing,
+  type ProcessPhase,
 } from "./equal-settings.ts";
 import type { Runtime } from "../process/runtime.ts";
 import { secretNeeds } from "../settings/secret-needs.ts";
 
-/** The others' introductions have come by then, also on a busy machine. */
-const settledAfterMs = 30_000;
+/** By then the announcements of other nodes have arrived, also on a busy machine. */
+const settleDelayMs = 30_000;
 
 interface Node {
   id: string;
@@ -26,10 +26,11 @@ interface Node {
   metadata?: { records?: unknown } | null;
 }
 
+/** Does nothing in a process without a bus. */
 export class Comparison {
   readonly #runtime: Runtime;
-  /** What was said of a node that differs: each thing is said once. */
-  readonly #said = new Map<string, string>();
+  /** The last sentence logged per node, so that each is logged once. */
+  readonly #logged = new Map<string, string>();
   #broker: ServiceBroker | undefined;
   #own: SettingsHashes | undefined;
 
@@ -38,50 +39,50 @@ export class Comparison {
   }
 
   /**
-   * Shows the others what this process has: before it speaks on the bus, and once its secrets are known.
-   * @param onConflict told when this process must end after all, as it differs from another one
+   * Publishes this process's hashes: before it connects to the bus, and once its secrets are known.
+   * @param onConflict called when this process must exit because it conflicts with another one
    */
-  show(broker: ServiceBroker, onConflict: (sentence: string) => void): void {
+  publish(broker: ServiceBroker, onConflict: (sentence: string) => void): void {
     if (this.#runtime.config.natsUrls === undefined) return;
     this.#broker = broker;
-    this.#stand("starting");
-    const meet = ({ node }: { node: Node }) => this.#meet(node, onConflict);
-    broker.localBus.on("$node.connected", meet);
-    broker.localBus.on("$node.updated", meet);
-    broker.localBus.on("$node.disconnected", ({ node }: { node: Node }) => void this.#said.delete(node.id));
+    this.#publishPhase("starting");
+    const compare = ({ node }: { node: Node }) => this.#compareWith(node, onConflict);
+    broker.localBus.on("$node.connected", compare);
+    broker.localBus.on("$node.updated", compare);
+    broker.localBus.on("$node.disconnected", ({ node }: { node: Node }) => void this.#logged.delete(node.id));
   }
 
-  /** @throws StartError naming the setting in which a node differs that was there before */
+  /** @throws StartError naming the setting that conflicts with an older node */
   assertFits(): void {
     for (const node of this.#nodes()) {
-      const found = this.#conflictWith(node);
+      const found = this.#findConflict(node);
       if (found?.isOurs === true) throw new StartError(found.sentence);
     }
   }
 
-  /** This process is ready: from here on newcomers give way to it. */
+  /** Called when this process is ready: from now on newer processes give way to it. */
   async ready(): Promise<void> {
     await this.#announce("new");
-    // Where the bus is away then, it is told when that is back.
-    setTimeout(() => void this.#announce("settled").catch(() => undefined), settledAfterMs).unref();
+    // If the bus is disconnected then, the state is published after the reconnect.
+    setTimeout(() => void this.#announce("settled").catch(() => undefined), settleDelayMs).unref();
   }
 
-  /** Whether another process that is there accepts the tokens of a key. @param keyId what a token names as its key */
+  /** Whether another available process accepts tokens of a key. @param keyId the `kid` of a token */
   isTokenKeyElsewhere(keyId: string): boolean {
-    return this.#nodes().some((node) => shownBy(node)?.tokens?.accepts.includes(keyId) === true);
+    return this.#nodes().some((node) => hashesOf(node)?.tokens?.accepts.includes(keyId) === true);
   }
 
-  async #announce(standing: Standing): Promise<void> {
-    // One that stops has told that it offers nothing any more.
+  async #announce(standing: ProcessPhase): Promise<void> {
+    // A stopping broker has already published that it offers nothing.
     if (this.#broker === undefined || this.#broker.stopping) return;
-    this.#stand(standing);
-    // Moleculer takes a copy of the metadata where what it tells of itself is made. It does not declare that.
+    this.#publishPhase(standing);
+    // Moleculer copies the metadata when it builds its own node info. Its types do not declare this function.
     const registry = this.#broker.registry as unknown as { regenerateLocalRawInfo(isOffered: boolean): void };
     registry.regenerateLocalRawInfo(false);
-    await tellNodes(this.#broker);
+    await notifyNodes(this.#broker);
   }
 
-  #stand(standing: Standing): void {
+  #publishPhase(standing: ProcessPhase): void {
     const { config, secrets } = this.#runtime;
     const needs = secretNeeds(config);
     const held = {
@@ -95,17 +96,17 @@ export class Comparison {
     Object.assign(this.#broker?.metadata ?? {}, { records: this.#own });
   }
 
-  #meet(node: Node, onConflict: (sentence: string) => void): void {
-    const found = this.#conflictWith(node);
-    // One that starts asks by itself, and ends as one that could not start.
+  #compareWith(node: Node, onConflict: (sentence: string) => void): void {
+    const found = this.#findConflict(node);
+    // A starting process checks by itself, and then exits with a StartError.
     if (found?.isOurs === true && this.#own?.standing !== "starting") onConflict(found.sentence);
-    else if (found !== undefined) this.#say(node, "error", found.sentence);
-    else this.#warnOf(node);
+    else if (found !== undefined) this.#logOnce(node, "error", found.sentence);
+    else this.#warnOfDifferences(node);
   }
 
-  /** @returns undefined where there is none; isOurs: whether this process is the one to go */
-  #conflictWith(node: Node): { sentence: string; isOurs: boolean } | undefined {
-    const other = shownBy(node);
+  /** @returns undefined without a conflict; isOurs: whether this process must exit */
+  #findConflict(node: Node): { sentence: string; isOurs: boolean } | undefined {
+    const other = hashesOf(node);
     const own = this.#own;
     if (other === undefined || own === undefined || other.standing === "starting") return undefined;
     const [name] = conflicts(own, other);
@@ -115,20 +116,20 @@ export class Comparison {
         ? `JWT_SECRET of this process differs from that of the process ${node.id}, and JWT_PREVIOUS_SECRETS do not hold each other's: one would refuse the tokens of the other.`
         : `${name} of this process differs from that of the process ${node.id}: it must be the same on all that have it.`;
     const id = this.#broker?.nodeID ?? "";
-    const isOurs = givesWay({ id, standing: own.standing }, { id: node.id, standing: other.standing });
+    const isOurs = mustExit({ id, standing: own.standing }, { id: node.id, standing: other.standing });
     return { sentence, isOurs };
   }
 
-  #warnOf(node: Node): void {
-    const other = shownBy(node);
+  #warnOfDifferences(node: Node): void {
+    const other = hashesOf(node);
     if (other === undefined || this.#own === undefined) return;
     const names = differences(this.#own, other).join(", ");
-    if (names !== "") this.#say(node, "warn", `${names} of this process and of another one differ`);
+    if (names !== "") this.#logOnce(node, "warn", `${names} of this process and of another one differ`);
   }
 
-  #say({ id }: Node, level: "warn" | "error", sentence: string): void {
-    if (this.#said.get(id) === sentence) return;
-    this.#said.set(id, sentence);
+  #logOnce({ id }: Node, level: "warn" | "error", sentence: string): void {
+    if (this.#logged.get(id) === sentence) return;
+    this.#logged.set(id, sentence);
     this.#runtime.log[level]({ node: id }, sentence);
   }
 
@@ -139,7 +140,7 @@ export class Comparison {
   }
 }
 
-/** Of another node than this one. */
-function shownBy({ local, metadata }: Node): SettingsHashes | undefined {
+/** @returns the hashes of another node; undefined for the local one */
+function hashesOf({ local, metadata }: Node): SettingsHashes | undefined {
   return local ? undefined : readFingerprints(metadata?.records);
 }

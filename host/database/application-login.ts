@@ -1,20 +1,20 @@
-// How the services sign in to the database: as the login of their kind of process. Its name follows from the database and
-// the kind, its password from BOOT_SECRET where none was set: in a simple set-up nobody has to choose, store or pass on
-// one. A process that is given a URL with a login in it needs neither BOOT_SECRET nor another's password.
+// The database login of a process: the login of its kind. The name follows from the database and the kind. The password is
+// derived from BOOT_SECRET unless it is set: so in a simple installation nobody has to choose, store or pass on one. A process
+// whose URL names a login needs neither BOOT_SECRET nor the password of another login.
 import { hkdfSync } from "node:crypto";
 import { StartError } from "../../services/shared/start-error.ts";
 import { kindFor, type LoginKind } from "./logins.ts";
 
 export interface LoginSettings {
   kinds: readonly LoginKind[];
-  /** By kind, where they were set. */
+  /** Passwords that were set, by kind. */
   passwords: Readonly<Record<string, string>>;
 }
 
-/** The first login there ever was. */
+/** The first kind; its derivation has no suffix. */
 const oldest = "login";
 
-/** @throws StartError when it was not set and there is nothing to derive it from */
+/** @throws StartError when it was not set and there is no BOOT_SECRET to derive it from */
 export function passwordOf(
   kind: string,
   database: string,
@@ -31,7 +31,7 @@ export function passwordOf(
   return Buffer.from(hkdfSync("sha256", bootSecret, database, purpose, 32)).toString("base64url");
 }
 
-/** @returns `url` (host, database and parameters) with this login in place of whatever login it names */
+/** @returns `url` (host, database and parameters) with this login in place of any login that it names */
 export function asApplication(url: string, login: { name: string; password: string }): string {
   return editUrl(url, (edited) => {
     edited.username = encodeURIComponent(login.name);
@@ -40,9 +40,9 @@ export function asApplication(url: string, login: { name: string; password: stri
 }
 
 /**
- * A URL that names no login gets the one for the services of the process; one that names its own stays as it is.
+ * Adds the login for the services of the process to a URL without a login. A URL that names one is returned unchanged.
  * @param services names of service folders; undefined: all
- * @throws StartError when no login has what they need
+ * @throws StartError when no login has the rights that they need
  */
 export function completeLogin(
   url: string,
@@ -58,7 +58,7 @@ export function completeLogin(
   return asApplication(url, { name: `${database}_${kind}`, password });
 }
 
-/** @throws StartError */
+/** @throws StartError when no kind of login serves all of the services */
 export function loginFor<K extends LoginKind>(
   kinds: readonly K[],
   services: readonly string[] | undefined,
@@ -69,7 +69,9 @@ export function loginFor<K extends LoginKind>(
   throw new StartError(`DATABASE_LOGINS has no login with what this process needs (${wanted}).`);
 }
 
-/** URLs of sockets (`postgresql:///records?host=/run/postgresql`) have no host, and such a URL takes no login. */
+/**
+ * URLs of sockets (`postgresql:///records?host=/run/postgresql`) have no host, and the URL class accepts no login without one.
+ */
 const noHost = "socket.invalid";
 const withHost = (url: string) => url.replace(/^(\w+:\/\/)(?:([^/@?]*@))?\//, `$1$2${noHost}/`);
 

@@ -1,35 +1,35 @@
-// Whether the login of a process is the one for its services: it can take up no role but its own for the platform's scope,
-// has no settings by which somebody else may have led it astray, may what they need, and not what gives away most where
-// none of them needs it. What else it may is provisioning's affair.
+// Checks that the database login fits the services of the process. It may assume no role except its own ones, has no settings
+// that somebody else may have left, has all rights that the services need, and none of the most sensitive rights unless a service
+// needs them. Provisioning takes care of all other rights.
 import { StartError } from "../../services/shared/start-error.ts";
 import type { Config } from "../settings/settings.ts";
 import type { Database } from "../../services/shared/database/database.ts";
 import { grantsText } from "./grants/catalogue.ts";
 import { type Grant, grantsFor, lacking } from "./grants/plan.ts";
-import { guarded, rightsByService } from "./grants/registry.ts";
+import { sensitivePrivileges, rightsByService } from "./grants/registry.ts";
 import { everyRoleOf, furtherRolesOf, platformRoleOf, rightsOf } from "./logins.ts";
 
-const nobody = { tenantId: 0 };
+const noTenant = { tenantId: 0 };
 
 interface Facts {
   name: string;
-  /** Of a login that provisioning made. */
+  /** Whether provisioning has made the login. */
   known: boolean;
   services: string[] | null;
-  /** Roles that it may take up, beside its own. */
+  /** Roles that it may assume, besides its platform role. */
   roles: string[];
-  /** What it begins with instead of what the server says. */
+  /** Settings with which its sessions start, in place of the server's. */
   settings: string[];
 }
 
-export interface Fitness {
-  /** What it may although no service of the process needs it. */
+export interface LoginFitness {
+  /** A sensitive right that no service of the process needs, as a sentence. */
   excess: string | undefined;
 }
 
 /**
- * In development a login that may too much is only said in the log: one need not make a login for each combination.
- * @param warn told what it may although nobody needs it
+ * In development excess rights are only logged, so that not every combination of services needs a login.
+ * @param warn called with the excess right
  * @throws StartError when the login does not fit
  */
 export async function assertLogin(
@@ -45,10 +45,13 @@ export async function assertLogin(
 
 /**
  * @param services names of the process's service folders
- * @throws StartError when it is not of ours, may become somebody else, or may not what they need
+ * @throws StartError when it was not made by provisioning, may assume another role, or lacks a right
  */
-export async function assertLoginFits(database: Database, services: readonly string[]): Promise<Fitness> {
-  const facts = await database.readOne<Facts>(nobody, {
+export async function assertLoginFits(
+  database: Database,
+  services: readonly string[],
+): Promise<LoginFitness> {
+  const facts = await database.readOne<Facts>(noTenant, {
     text: `select session_user::text as name, exists (select from database_logins where login = session_user) as known,
       (select services from database_logins where login = session_user) as services,
       array(select r.rolname::text from pg_roles r where pg_has_role(session_user, r.oid, 'set')
@@ -60,13 +63,13 @@ export async function assertLoginFits(database: Database, services: readonly str
   });
   const { name, known, roles, settings } = facts ?? { name: "?", known: false, roles: [], settings: [] };
   const own = furtherRolesOf({ name, services: facts?.services ?? [] });
-  const strangers = roles.filter((role) => !own.some((further) => further.role === role));
+  const others = roles.filter((role) => !own.some((further) => further.role === role));
   if (!known)
     throw new StartError(
       `The database login ${name} is none that \`npm run migrate\` keeps: use one of DATABASE_LOGINS.`,
     );
-  if (strangers.length > 0)
-    throw new StartError(`The database login ${name} may take up the role ${strangers.join(", ")}.`);
+  if (others.length > 0)
+    throw new StartError(`The database login ${name} may take up the role ${others.join(", ")}.`);
   if (settings.length > 0)
     throw new StartError(
       `The database login ${name} has settings of its own (${settings.join(", ")}): run \`npm run migrate\`, which takes them away.`,
@@ -75,13 +78,13 @@ export async function assertLoginFits(database: Database, services: readonly str
   const needsAbove = rightsOf(services).some(({ platform }) => platform !== undefined);
   const wanted = grantsFor({ kind: "", services, name, platformRole: needsAbove ? above : undefined });
   const values = [everyRoleOf(name)];
-  const actual = await database.read<Grant>(nobody, { text: grantsText, values });
+  const actual = await database.read<Grant>(noTenant, { text: grantsText, values });
   const [missing] = lacking(actual, wanted);
   if (missing !== undefined)
     throw new StartError(
       `The database login ${name} may not ${inWords(missing)}, as this process needs: use another one, or run \`npm run migrate\`.`,
     );
-  const excess = guarded
+  const excess = sensitivePrivileges
     .filter((each) => !each.services.some((service) => services.includes(service)))
     .flatMap(({ object, column, privilege }) =>
       actual.filter(
@@ -98,7 +101,7 @@ export async function assertLoginFits(database: Database, services: readonly str
   };
 }
 
-/** @param folders as SERVICES has them; undefined: all. @returns those that use the database */
+/** @param folders as in SERVICES; undefined: all @returns the folders of services that use the database */
 export function servicesWithRights(folders: readonly string[] | undefined): string[] {
   const all = Object.keys(rightsByService);
   return folders === undefined ? all : all.filter((service) => folders.includes(service));

@@ -1,6 +1,6 @@
-// The logins the services work as: one per kind of process, each with what its services need. Its name follows from the
-// database and the kind, "records_accounts"; in the platform's scope it takes up the role "records_accounts_platform", if
-// any of its services works there.
+// The database logins, one per kind of process, each with the rights that its services need. The name follows from the database
+// and the kind: "records_accounts". In the platform scope it assumes the role "records_accounts_platform", if one of its services
+// uses that scope.
 import { rightsByService } from "./grants/registry.ts";
 import type { Privileges, ServiceRights } from "./grants/rights.ts";
 
@@ -12,11 +12,11 @@ export interface LoginKind {
 
 export interface Login extends LoginKind {
   name: string;
-  /** undefined: none of its services works in the platform's scope. */
+  /** undefined: none of its services uses the platform scope. */
   platformRole: string | undefined;
 }
 
-/** For a single process, and for the kinds of process that docs/deploy.md describes. */
+/** For a single process, and for the kinds of process in docs/deploy.md. */
 export const defaultLogins: readonly LoginKind[] = [
   { kind: "login", services: Object.keys(rightsByService) },
   { kind: "accounts", services: ["auth", "tenants", "users"] },
@@ -26,32 +26,34 @@ export const defaultLogins: readonly LoginKind[] = [
   { kind: "backups", services: ["backups"] },
 ];
 
-/** https://www.postgresql.org/docs/18/limits.html: longer names are cut off, and two might become one */
+/** https://www.postgresql.org/docs/18/limits.html: longer names are truncated, so two names could become equal */
 const nameBytesMax = 63;
 
+/** @returns the role of a login in the platform scope */
 export const platformRoleOf = (loginName: string): string => `${loginName}_platform`;
 
+/** @returns the declared rights of the services; those without database rights are left out */
 export function rightsOf(services: readonly string[]): ServiceRights[] {
   return services.flatMap((service) => rightsByService[service] ?? []);
 }
 
-/** Roles that the login takes up beside its own for the platform's scope, and what they may. */
+/** @returns the roles of the login besides its platform role, with their rights */
 export function furtherRolesOf({
   name,
   services,
 }: Pick<Login, "name" | "services">): { role: string; privileges: Privileges }[] {
-  return rightsOf(services).flatMap(({ takesUp }) =>
+  return rightsOf(services).flatMap(({ assumes: takesUp }) =>
     takesUp === undefined ? [] : [{ role: `${name}_${takesUp.suffix}`, privileges: takesUp.privileges }],
   );
 }
 
-/** All that a login may ever have had, whatever its services are now. */
+/** @returns all roles that a login may ever have had, whatever its services are now */
 export function everyRoleOf(name: string): string[] {
   const further = furtherRolesOf({ name, services: Object.keys(rightsByService) });
   return [name, platformRoleOf(name), ...further.map(({ role }) => role)];
 }
 
-/** @returns undefined where the database's name leaves no room for the roles' */
+/** @returns undefined if the database's name is so long that the roles' names would be too long */
 export function loginsOf(database: string, kinds: readonly LoginKind[]): Login[] | undefined {
   const logins = kinds.map(({ kind, services }) => {
     const name = `${database}_${kind}`;
@@ -64,7 +66,7 @@ export function loginsOf(database: string, kinds: readonly LoginKind[]): Login[]
 }
 
 /**
- * The kind with the fewest services of those that have all that this process needs.
+ * @returns the kind with the fewest services among those that cover all services of this process
  * @param wanted names of service folders; undefined: all
  */
 export function kindFor<K extends LoginKind>(

@@ -1,6 +1,6 @@
-// Runs the migrations that a database does not have yet, all in one transaction, and keeps with each beside which versions of
-// the program it works. Meanwhile the services go on: a migration that would have to wait for a table lets go soon, and tries
-// again, because whoever comes after it would wait too, and two that wait for each other are one request that failed.
+// Runs the missing migrations in one transaction, and stores with each the oldest compatible version of the program. The services
+// keep running meanwhile. A migration that has to wait for a table lock gives up soon and tries again: statements that arrive
+// after it would wait too, and a deadlock would make one request fail.
 import { setTimeout as pause } from "node:timers/promises";
 import { Migration, Migrator } from "@mikro-orm/migrations";
 import { MikroORM } from "@mikro-orm/postgresql";
@@ -10,22 +10,22 @@ import { type ListedMigration, migrations } from "../../migrations/all.ts";
 import { errorCode, StartError } from "../../services/shared/start-error.ts";
 import { version } from "../../services/shared/version.ts";
 
-/** Makes the table in which it is kept. */
-const firstKept = "0028-compatibility";
-/** Below PostgreSQL's `deadlock_timeout` (1 s): so where the two wait for each other it is the migration that gives up. */
+/** The migration that creates the table of compatible versions. */
+const compatibilityMigration = "0028-compatibility";
+/** Less than PostgreSQL's `deadlock_timeout` (1 s): in a deadlock the migration gives up, and not a request. */
 const lockMsMax = 400;
 const triesMax = 600;
 const betweenTriesMs = 600;
 
 export interface MigrateOptions {
-  /** The name of the last migration that is wanted; undefined: all. */
+  /** The name of the last migration to run; undefined: all. */
   last?: string | undefined;
-  tell?: ((what: string) => void) | undefined;
+  report?: ((what: string) => void) | undefined;
 }
 
 /**
- * @param database its own name: of a database that is not there the migrator would make one
- * @throws StartError when a table is held for ten minutes
+ * @param database must exist: otherwise the migrator would create it
+ * @throws StartError when a table stays locked for ten minutes
  */
 export async function migrate(ownerUrl: string, database: string, options: MigrateOptions): Promise<void> {
   for (let tries = 1; ; tries++) {
@@ -38,7 +38,8 @@ export async function migrate(ownerUrl: string, database: string, options: Migra
           "A transaction holds a table that the migration changes, for ten minutes now: end it, then migrate again.",
           { cause: error },
         );
-      if (tries === 1) options.tell?.("a transaction holds a table that has to change: waiting for its end");
+      if (tries === 1)
+        options.report?.("a transaction holds a table that has to change: waiting for its end");
       await pause(betweenTriesMs);
     }
   }
@@ -54,7 +55,7 @@ async function migrateOnce(ownerUrl: string, database: string, last: string | un
     logger: () => {},
     driverOptions: { connectionString: ownerUrl, lock_timeout: lockMsMax },
     migrations: {
-      migrationsList: migrations.map((each) => ({ name: each.name, class: keeping(each) })),
+      migrationsList: migrations.map((each) => ({ name: each.name, class: withCompatibility(each) })),
       snapshot: false,
       transactional: true,
       allOrNothing: true,
@@ -67,11 +68,11 @@ async function migrateOnce(ownerUrl: string, database: string, last: string | un
   }
 }
 
-/** The migration, which also writes beside which versions it works: in its own transaction. */
-function keeping(migration: ListedMigration): ListedMigration["class"] {
+/** Wraps a migration so that it also stores its compatible version, in its own transaction. */
+function withCompatibility(migration: ListedMigration): ListedMigration["class"] {
   const { name } = migration;
-  if (name < firstKept) return migration.class;
-  const kept = name === firstKept ? migrations.filter((each) => each.name <= name) : [migration];
+  if (name < compatibilityMigration) return migration.class;
+  const kept = name === compatibilityMigration ? migrations.filter((each) => each.name <= name) : [migration];
   const rows = kept.map((each) => `(${[each.name, each.oldest, version].map(pg.escapeLiteral).join(", ")})`);
   const keep = `insert into schema_compatibility (migration, oldest, migrated_by) values ${rows.join(", ")}`;
   return class extends Migration {

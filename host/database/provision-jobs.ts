@@ -1,9 +1,9 @@
-// The job queue's own schema, and its policies: a login sees the jobs and the queues of its services' tasks, and adds none
-// by hand (see add_task in migrations/0018).
+// The schema of the job queue and its policies: a login sees only the jobs and queues of its services' tasks, and cannot insert
+// jobs directly (see add_task in migrations/0018).
 import { runMigrations } from "graphile-worker";
 import type pg from "pg";
 
-/** As graphile-worker has its tables shut by row-level security without policies, what is not said here is refused. */
+/** graphile-worker enables row-level security without policies, so everything that no policy allows is refused. */
 const policies = `
   grant usage on schema graphile_worker to records_internal;
   grant select, insert, update on graphile_worker._private_jobs, graphile_worker._private_tasks,
@@ -32,6 +32,7 @@ const policies = `
     where split_part(t.identifier, '.', 1) = any(l.services)));
 `;
 
+/** Creates the queue's schema and policies unless they exist. */
 export async function provisionJobs(owner: pg.Client, ownerUrl: string): Promise<void> {
   const { rows } = await owner.query<{ ready: boolean }>(
     `select exists (select from pg_policies where schemaname = 'graphile_worker' and tablename = '_private_job_queues'

@@ -1,5 +1,6 @@
-// The logins and their rights, brought to what is declared: roles, memberships, passwords, grants, no settings of their own
-// (PostgreSQL lets a login set those itself, so a thief may have), and which traces each login may leave. In one transaction, and only where something differs, so that what runs meanwhile notices nothing.
+// Brings the logins and their rights to the declared state: roles, memberships, passwords, grants and publishable events.
+// Settings of their own are removed (PostgreSQL lets a login change its settings, so a thief may have done so). It runs in one
+// transaction and changes only differences, so running processes notice nothing.
 import pg from "pg";
 import { sqlStates } from "../../services/shared/database/sql-states.ts";
 import { errorCode, propertyOf, StartError } from "../../services/shared/start-error.ts";
@@ -9,9 +10,9 @@ import { grantsFor, statementsBetween } from "./grants/plan.ts";
 import { everyRoleOf, furtherRolesOf, type Login, loginsOf, rightsOf } from "./logins.ts";
 import { scramVerifier } from "./scram.ts";
 
-/** They had all rights once; now the policies are theirs, and nothing else. */
+/** Older versions granted these roles all rights; now they only carry the policies. */
 const policyRoles = ["records_app", "records_platform"];
-/** Taking away a right to a table takes the rights to its columns too, so a second look may find more to do. */
+/** Revoking a right on a table also revokes it on its columns, so another round may find more to grant. */
 const roundsMax = 3;
 
 const id = (name: string) => pg.escapeIdentifier(name);
@@ -22,8 +23,8 @@ export interface LoginsWanted {
   settings: LoginSettings;
   bootSecret: string;
   /**
-   * A process that provisions for itself: the passwords of other logins, and logins that it does not know of, are left as they
-   * are, so that it cannot shut out who was set up otherwise; undefined: all is brought to the settings.
+   * The kind of a process that provisions for itself. The passwords of other logins, and unknown logins, stay unchanged, so that
+   * it cannot lock out processes with other settings. Undefined: all logins are brought to the settings.
    */
   forKind: string | undefined;
 }
@@ -35,7 +36,7 @@ export async function provisionLogins(wanted: LoginsWanted): Promise<Login[]> {
   const mayMakeRoles = await makesRoles(owner);
   await owner.query("begin");
   try {
-    const gone = forKind === undefined ? await dropForgotten(owner, logins) : [];
+    const gone = forKind === undefined ? await disableOldLogins(owner, logins) : [];
     for (const login of logins) {
       const isNew = await ensureRoles(owner, database, login);
       if (mayMakeRoles && (isNew || forKind === undefined || forKind === login.kind))
@@ -53,8 +54,8 @@ export async function provisionLogins(wanted: LoginsWanted): Promise<Login[]> {
 }
 
 /**
- * Beside a schema of a newer version, which has given the logins their rights: their passwords alone.
- * @throws StartError as above
+ * For a schema of a newer version, which has already granted the rights: sets only the passwords.
+ * @throws StartError as provisionLogins
  */
 export async function setPasswords(wanted: LoginsWanted): Promise<Login[]> {
   const { owner, forKind } = wanted;
@@ -68,7 +69,7 @@ export async function setPasswords(wanted: LoginsWanted): Promise<Login[]> {
   return logins;
 }
 
-/** Where it may not, an administrator has made them and given them their passwords, by what `npm run roles` prints. */
+/** If the owner may not create roles, an administrator has created them with the script of `npm run roles`. */
 async function makesRoles(owner: pg.Client): Promise<boolean> {
   const { rows } = await owner.query<{ may: boolean }>(
     "select rolsuper or rolcreaterole as may from pg_roles where rolname = session_user",
@@ -88,8 +89,8 @@ function wantedLogins({ database, settings }: LoginsWanted): Login[] {
   throw new StartError(`The name of the database ${database} is too long: the logins' names begin with it.`);
 }
 
-/** Logins of other settings than today's: they sign in no more. @returns their roles */
-async function dropForgotten(owner: pg.Client, logins: readonly Login[]): Promise<string[]> {
+/** Disables logins that are no longer in the settings. @returns their roles */
+async function disableOldLogins(owner: pg.Client, logins: readonly Login[]): Promise<string[]> {
   const { rows } = await owner.query<{ login: string; role: string | null }>(
     `delete from database_logins l where login <> all($1) returning login::text,
        (select rolname::text from pg_roles r where r.rolname = l.login) as role`,
@@ -101,7 +102,7 @@ async function dropForgotten(owner: pg.Client, logins: readonly Login[]): Promis
   return roles;
 }
 
-/** @returns whether the login was not there */
+/** @returns whether the login is new */
 async function ensureRoles(owner: pg.Client, database: string, login: Login): Promise<boolean> {
   const { name, platformRole } = login;
   const isNew = await ensureRole(owner, name);
@@ -122,7 +123,7 @@ async function ensureRoles(owner: pg.Client, database: string, login: Login): Pr
   return isNew;
 }
 
-/** @returns whether it was made */
+/** @returns whether the role was created */
 async function ensureRole(owner: pg.Client, name: string): Promise<boolean> {
   const { rowCount } = await owner.query("select from pg_roles where rolname = $1", [name]);
   if (rowCount !== 0) return false;
@@ -165,7 +166,7 @@ async function setMemberships(
       await owner.query(`grant ${id(role)} to ${id(member)} with inherit ${inherit}, set ${set}`);
 }
 
-/** Of all databases: what belongs to the installation is set for the database or the server. */
+/** Removes settings for all databases: settings of the installation belong to the database or the server. */
 async function dropSettings(owner: pg.Client, roles: readonly string[]): Promise<void> {
   const { rows } = await owner.query<{ role: string; database: string | null }>(
     `select r.rolname::text as role, d.datname::text as database from pg_db_role_setting s
@@ -179,7 +180,7 @@ async function dropSettings(owner: pg.Client, roles: readonly string[]): Promise
     );
 }
 
-/** @param gone roles that are to have nothing */
+/** @param gone roles that must have no rights */
 async function grantAll(owner: pg.Client, logins: readonly Login[], gone: readonly string[]): Promise<void> {
   const roles = logins.flatMap(({ name }) => everyRoleOf(name));
   const wanted = logins.flatMap(grantsFor);
@@ -193,7 +194,7 @@ async function grantAll(owner: pg.Client, logins: readonly Login[], gone: readon
   }
 }
 
-/** What the database itself asks before it takes an entry, an event or a job (migrations/0016). */
+/** The table that the database checks before it accepts an audit entry, an event or a job (migrations/0016). */
 async function registerLogins(owner: pg.Client, logins: readonly Login[]): Promise<void> {
   for (const { name, services } of logins) {
     const rights = rightsOf(services);
@@ -207,7 +208,7 @@ async function registerLogins(owner: pg.Client, logins: readonly Login[]): Promi
         [...services],
         rights.flatMap(({ audits }) => audits),
         rights.some(({ refuses = false }) => refuses),
-        rights.flatMap(({ tells = [] }) => tells),
+        rights.flatMap(({ publishes: tells = [] }) => tells),
         rights.flatMap(({ enqueues = [] }) => enqueues),
       ],
     );

@@ -1,5 +1,5 @@
-// Makes a database ready for this version: migrations, the job queue's own schema, and the logins the services work
-// as. Runs with the owner's URL under an advisory lock, so that any number of nodes may start together.
+// Prepares a database for this version: migrations, the job queue's schema, and the logins of the services. Runs with the owner's
+// URL under an advisory lock, so any number of nodes may start together.
 import pg from "pg";
 import { migrations } from "../../migrations/all.ts";
 import { StartError } from "../../services/shared/start-error.ts";
@@ -18,21 +18,21 @@ const lockKey = 7_206_512;
 
 export interface ProvisionOptions {
   ownerUrl: string;
-  /** The passwords of logins for which none was set are derived from it. */
+  /** Derives the passwords of logins for which none was set. */
   bootSecret: string;
-  /** Absent: as they are by default. */
+  /** Absent: the default logins. */
   logins?: LoginSettings | undefined;
-  /** The process that provisions for itself runs these (names of folders; undefined: all); absent: nobody in particular. */
+  /** The services of a process that provisions for itself (names of folders; undefined: all); absent: no particular process. */
   forProcess?: { services: readonly string[] | undefined } | undefined;
-  /** Told of what takes a while. */
-  tell?: ((what: string) => void) | undefined;
-  /** Told why the migration waits; as `tell`, where that is given. */
-  waits?: ((why: string) => void) | undefined;
-  /** A generated one that is to follow, where the change to it was begun and did not end. */
+  /** Called before steps that take a while. */
+  report?: ((what: string) => void) | undefined;
+  /** Called when the migration waits for a lock; default: `tell`. */
+  reportWait?: ((why: string) => void) | undefined;
+  /** The new generated secret, if a change to it was started and not completed. */
   nextBootSecret?: string | undefined;
 }
 
-/** For the embedded server, which is ours alone. */
+/** Creates the database on the embedded server. */
 export async function ensureDatabase(serverUrl: string, database: string): Promise<void> {
   const owner = new pg.Client({ connectionString: serverUrl, connectionTimeoutMillis: 10_000 });
   await owner.connect();
@@ -45,16 +45,18 @@ export async function ensureDatabase(serverUrl: string, database: string): Promi
 }
 
 export interface Provisioned {
-  /** As it was found, or "current" once it was brought up to date. */
+  /** The age that was found, or "current" after a migration. */
   schema: Exclude<SchemaAge, "older">;
   logins: readonly Login[];
   /**
-   * The URL of the login for these services (names of folders; undefined: all). It owns nothing, and may what they need.
+   * The URL of the login for these services (names of folders; undefined: all). The login owns nothing and has the rights they
+   * need.
    * @throws StartError when there is none
    */
   readonly urlFor: (services: readonly string[] | undefined) => string;
 }
 
+/** @throws StartError when the database does not fit, or BOOT_SECRET is wrong */
 export async function provision(options: ProvisionOptions): Promise<Provisioned> {
   const { ownerUrl, bootSecret, forProcess } = options;
   const { logins: settings = { kinds: defaultLogins, passwords: {} } } = options;
@@ -66,12 +68,12 @@ export async function provision(options: ProvisionOptions): Promise<Provisioned>
     const database = await databaseOf(owner);
     const age = await schemaAge(owner);
     if (age === "older") {
-      options.tell?.("bringing the database up to this version");
-      await migrate(ownerUrl, database, { tell: options.waits ?? options.tell });
+      options.report?.("bringing the database up to this version");
+      await migrate(ownerUrl, database, { report: options.reportWait ?? options.report });
     }
     const forKind = forProcess && loginFor(settings.kinds, forProcess.services).kind;
     const given = { owner, database, settings, bootSecret, forKind };
-    // Beside a newer schema the rights of the logins are that version's affair.
+    // With a newer schema the newer version is responsible for the rights of the logins.
     if (age !== "newer") await provisionJobs(owner, ownerUrl);
     const logins = await (age === "newer" ? setPasswords(given) : provisionLogins(given));
     const urlFor = (services: readonly string[] | undefined) => {
@@ -85,9 +87,9 @@ export async function provision(options: ProvisionOptions): Promise<Provisioned>
 }
 
 /**
- * For a backup of an earlier version: an empty database with the tables of that version.
+ * Prepares an empty database for a backup of an earlier version: with the tables of that version.
  * @param last the name of that version's last migration
- * @throws StartError when this program does not know it, or the database is beyond it
+ * @throws StartError when this program does not know the migration, or the database is newer
  */
 export async function provisionAt(ownerUrl: string, bootSecret: string, last: string): Promise<void> {
   const owner = await openClient(ownerUrl, "DATABASE_URL");
@@ -121,7 +123,7 @@ async function newestMigration(owner: pg.Client): Promise<string | undefined> {
   return newest.rows[0]?.name ?? undefined;
 }
 
-/** Before anything is written: a wrong secret would shut out the processes that have the right one. */
+/** Checked before anything is written: a wrong secret would lock out the processes with the right one. */
 async function assertBootSecret(
   owner: pg.Client,
   { bootSecret, nextBootSecret }: ProvisionOptions,

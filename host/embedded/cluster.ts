@@ -1,10 +1,10 @@
-// The database cluster under <DATA_DIR>/postgres: made once by initdb in a folder of another name and renamed when it
-// is whole, so that an interrupted start leaves no half a cluster under the real name.
+// The database cluster under <DATA_DIR>/postgres. initdb creates it once in a folder of another name, which is renamed when it is
+// complete. So an interrupted start leaves no incomplete cluster under the real name.
 
 import { randomBytes } from "node:crypto";
 import { chmod, lchown, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type Account, folderArgument, type ServerPlace, spawnIn } from "./account.ts";
+import { type Account, folderArgument, type ServerFolders, spawnIn } from "./account.ts";
 import { syncFolder } from "./secrets.ts";
 import { explainExit, outputTail } from "./server-output.ts";
 import { errorCode, fileError, StartError } from "../../services/shared/start-error.ts";
@@ -14,8 +14,15 @@ const majorVersion = "18";
 
 export type Superuser = { user: string; password: string };
 
-/** Makes the cluster unless it is there. Throws StartError: damaged, of another version, unwritable, disk full. */
-export async function ensureCluster(place: ServerPlace, login: Superuser, timeoutMs: number): Promise<void> {
+/**
+ * Creates the cluster unless it exists.
+ * @throws StartError when it is damaged, of another version, unwritable, or the disk is full
+ */
+export async function ensureCluster(
+  place: ServerFolders,
+  login: Superuser,
+  timeoutMs: number,
+): Promise<void> {
   const folder = place.clusterFolder;
   const parent = dirname(folder);
   try {
@@ -38,7 +45,7 @@ export async function ensureCluster(place: ServerPlace, login: Superuser, timeou
   }
 }
 
-/** Whether a cluster of our version is there; false when the folder is absent or empty. */
+/** Whether there is a cluster of our version; false if the folder is absent or empty. */
 async function isCluster(folder: string): Promise<boolean> {
   const names = await readdir(folder).catch((error: unknown): string[] => {
     if (errorCode(error) === "ENOENT") return [];
@@ -47,7 +54,7 @@ async function isCluster(folder: string): Promise<boolean> {
   if (names.length === 0) return false;
   if (!names.includes("PG_VERSION") || !names.includes("global")) {
     throw new StartError(
-      `${folder} is not a whole PostgreSQL folder; restore it from a copy, or move it away to start anew.`,
+      `${folder} is not a complete PostgreSQL folder; restore it from a copy, or move it away to start with an empty one.`,
     );
   }
   const version = (await readFile(join(folder, "PG_VERSION"), "utf8")).trim();
@@ -59,7 +66,7 @@ async function isCluster(folder: string): Promise<boolean> {
 
 async function initialise(
   folder: string,
-  place: ServerPlace,
+  place: ServerFolders,
   login: Superuser,
   timeoutMs: number,
 ): Promise<void> {
@@ -79,8 +86,8 @@ async function initialise(
   }
 }
 
-function runInitdb(folder: string, args: string[], place: ServerPlace, timeoutMs: number): Promise<void> {
-  // One syncfs costs next to nothing; initdb's own way, an fsync per file, takes seconds on some disks.
+function runInitdb(folder: string, args: string[], place: ServerFolders, timeoutMs: number): Promise<void> {
+  // A single syncfs takes almost no time; initdb's default, an fsync per file, takes seconds on some disks.
   const sync = process.platform === "linux" ? "--sync-method=syncfs" : "--no-sync";
   const where = ["-D", folderArgument(folder, place.account), "--no-instructions", sync];
   const locale = ["--encoding=UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
@@ -90,7 +97,7 @@ function runInitdb(folder: string, args: string[], place: ServerPlace, timeoutMs
     ...locale,
   ]);
   const tail = outputTail(child.stderr, () => undefined);
-  // Not spawn's own timeout: its timer lives on when the program cannot be started at all.
+  // Not spawn's own timeout: its timer is not cleared if the program cannot be started.
   const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
   return new Promise<void>((done, failed) => {
     child.once("error", (error) => failed(explainExit("initdb", error.message, tail)));
@@ -101,7 +108,7 @@ function runInitdb(folder: string, args: string[], place: ServerPlace, timeoutMs
   }).finally(() => clearTimeout(timer));
 }
 
-// PostgreSQL insists on owning its folder and on its mode; a copy brought back by root has the wrong owner.
+// PostgreSQL requires to own its folder, and a certain mode; a copy restored by root has the wrong owner.
 async function giveTo(folder: string, account: Account | undefined): Promise<void> {
   const owner = account?.uid ?? process.getuid?.();
   const found = await stat(folder);
@@ -110,13 +117,13 @@ async function giveTo(folder: string, account: Account | undefined): Promise<voi
     for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
       await lchown(join(entry.parentPath, entry.name), account.uid, account.gid);
     }
-    // Last, so that an interrupted pass is begun again.
+    // The folder itself comes last, so that an interrupted pass is repeated.
     await lchown(folder, account.uid, account.gid);
   }
   if ((found.mode & 0o077) !== 0) await chmod(folder, 0o700);
 }
 
 async function removeTree(folder: string): Promise<void> {
-  // An initdb whose parent was killed may still be writing for a moment.
+  // An initdb whose parent was killed may still write for a moment.
   await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
 }

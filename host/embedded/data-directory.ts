@@ -1,9 +1,9 @@
-// The folder that holds everything embedded (DATA_DIR), opened by one instance at a time. The lock is one the kernel
-// holds on an open file, taken through SQLite as Node has no call for it: it ends with the process however that dies,
-// cannot be mistaken after a pid was reused, admits one of two simultaneous starts, and also counts between containers
-// of one host that mount the same volume, where pids mean nothing. The pid file beside it only serves the message.
+// The folder that holds everything embedded (DATA_DIR), used by one instance at a time. The kernel holds the lock on an open
+// file. It is taken through SQLite, because Node has no call for it. The lock ends with the process, however that dies. It does
+// not depend on process ids, which are reused. Of two simultaneous starts it admits one. It also works between containers of one
+// host that mount the same volume, where process ids mean nothing. The pid file beside it is only for the error message.
 //
-// Hazard: such locks end when the process closes *any* descriptor of the file, so nothing else may open instance.lock.
+// Hazard: such a lock ends when the process closes *any* descriptor of the file, so no other code may open instance.lock.
 
 import { constants } from "node:fs";
 import { access, readFile, rm, stat, writeFile } from "node:fs/promises";
@@ -18,14 +18,15 @@ const pidName = "instance.pid";
 const sqliteBusy = 5;
 const sqliteNotADatabase = 26;
 
-// A lock that nobody refers to would be collected as garbage, which closes its file and so ends it.
+// Keeps a reference to each lock: garbage collection of a lock would close its file and release it.
 const held = new Set<DatabaseSync>();
 
 export type DataDirectory = { path: string; release(): Promise<void> };
 
 /**
- * Makes the folder (mode 0700) if it is missing and locks it until `release()` or the end of this process.
- * Answers its absolute path. Throws StartError: unwritable, a file in its place, in use by another instance.
+ * Creates the folder (mode 0700) if it is missing, and locks it until `release()` or the end of this process.
+ * @returns its absolute path
+ * @throws StartError when it is unwritable, a file, or in use by another instance
  */
 export async function openDataDirectory(path: string): Promise<DataDirectory> {
   const folder = resolve(path);

@@ -1,5 +1,5 @@
-// A database server that outlived the process which started it (kill -9 leaves it running). Its pid file says where to
-// look, but pids are used again, so the process must prove by its command line or its folder that it is the one.
+// Stops a database server that outlived the process that started it (after kill -9). The pid file names a process. Process ids
+// are reused, so that process must be recognised by its command line or its folder.
 
 import { execFile } from "node:child_process";
 import { readFile, readlink, realpath, rm } from "node:fs/promises";
@@ -12,8 +12,8 @@ const fastShutdownMsMax = 10_000;
 const immediateShutdownMsMax = 10_000;
 
 /**
- * Stops the server that still runs on `clusterFolder`, if there is one, and removes a pid file that names somebody
- * else's process, at which PostgreSQL would refuse to start. The caller holds the lock of the data folder.
+ * Stops the server that still runs on `clusterFolder`, and removes a pid file with the id of a foreign process, which would keep
+ * PostgreSQL from starting. The caller must hold the lock of the data folder.
  */
 export async function stopLeftover(
   clusterFolder: string,
@@ -33,7 +33,7 @@ export async function stopLeftover(
       log(`stopping the database server left by an earlier run (process ${pid})`);
       await stopServer(pid, isServer);
     } else if (!isAlive(pid)) {
-      // PostgreSQL reads the file itself: it tells whether children of the dead server still use its memory.
+      // PostgreSQL reads the file itself: it shows whether children of the dead server still use its memory.
       return;
     }
   }
@@ -79,12 +79,13 @@ async function runsOn(pid: number, clusterFolder: string, clusterName: string): 
   const args = await commandLine(pid);
   if (basename(args[0] ?? "") !== "postgres") return false;
   if (args.includes(`cluster_name=${clusterName}`)) return true;
-  // The data folder was moved while the server ran. Without CAP_SYS_PTRACE the link cannot be read: then not ours.
+  // The data folder may have been moved while the server ran. Without CAP_SYS_PTRACE the link is unreadable; then it is not our
+  // server.
   const folder = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
   return folder !== undefined && folder === (await realpath(clusterFolder));
 }
 
-// Empty for a process that has ended, also when nobody has collected it yet.
+// Empty for a process that has ended, also if its parent has not reaped it yet.
 async function commandLine(pid: number): Promise<string[]> {
   if (process.platform === "linux") {
     return (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\0");

@@ -1,5 +1,5 @@
-// The embedded PostgreSQL 18: a child process on <DATA_DIR>/postgres, reached by a unix socket only. It survives a
-// kill -9 of this process; the next start stops it and starts anew, and what was committed is still there.
+// The embedded PostgreSQL 18: a child process on <DATA_DIR>/postgres, reachable only by a unix socket. It survives a kill -9 of
+// this process. The next start stops it and starts a new one, which has all committed data.
 
 import { rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -15,14 +15,14 @@ import { clusterName, openSocketFolder } from "./socket-folder.ts";
 import { errorCode, StartError } from "../../services/shared/start-error.ts";
 
 const startMsMax = 60_000;
-/** Beyond that, for a server that says it is recovering: stopping it would only make the next start begin again. */
+/** Extra time for a server that reports recovery: to stop it would only make the next start repeat the recovery. */
 const recoveryMsMax = 600_000;
 /** https://www.postgresql.org/docs/18/errcodes-appendix.html cannot_connect_now */
 const startingUp = "57P03";
 const pollMsMin = 10;
 const pollMsMax = 250;
 const retryMs = 100;
-/** Only part of the socket's name: nothing listens on TCP. */
+/** Only a part of the socket's name: the server does not listen on TCP. */
 const port = 5432;
 
 export type EmbeddedPostgres = {
@@ -33,28 +33,29 @@ export type EmbeddedPostgres = {
   password: string;
   url(database: string): string;
   processId: number;
-  /** Ends the server and removes the socket folder; may be called again. */
+  /** Stops the server and removes the socket folder; may be called again. */
   stop(): Promise<void>;
-  /** Calls back when the server ends without `stop()`, with one sentence why. */
+  /** Called with one sentence if the server ends without `stop()`. */
   onExit(callback: (reason: string) => void): void;
 };
 
 export type EmbeddedOptions = {
   dataDir: string;
   superuser?: string;
-  /** Becomes the superuser's at the very first start; later starts must give the same. */
+  /** Becomes the superuser's password at the first start; later starts must pass the same. */
   password: string;
-  /** More of the server's settings, "name=value": a server of tests need not survive a power cut. */
+  /** Further server settings, "name=value": for example, a server of tests need not survive a power cut. */
   settings?: readonly string[];
-  /** Receives the server's own lines, at debug level: they hold no statement and no value. */
+  /** Receives the server's log lines, for debug level: they hold no statements and no values. */
   log: (message: string) => void;
 };
 
 type Credentials = { host: string; port: number; user: string; password: string };
 
 /**
- * Starts the server and answers when it takes connections, within 60 s (recovery after a crash: 10 min more). The caller holds the lock of `dataDir`
- * (openDataDirectory). Throws StartError with one sentence: damaged folder, disk full, no programs for this platform.
+ * Starts the server and resolves when it accepts connections, within 60 s (10 min more for recovery after a crash). The caller
+ * must hold the lock of `dataDir` (openDataDirectory).
+ * @throws StartError with one sentence: damaged folder, disk full, no programs for this platform
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const deadline = performance.now() + startMsMax;
@@ -83,8 +84,8 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   }
 }
 
-// After the postmaster alone was killed its children need a moment to notice, and until then PostgreSQL refuses to
-// share their memory: that end is tried again until the deadline, any other is final.
+// If only the postmaster was killed, its children need a moment to notice. Until then PostgreSQL refuses to share their memory:
+// this failure is retried until the deadline, any other is final.
 async function launchUntilReady(
   launch: PostmasterOptions,
   login: Credentials,
@@ -123,10 +124,10 @@ async function waitUntilReady(server: Postmaster, login: Credentials, deadline: 
   }
 }
 
-/** Undefined when the server answers, else the code of the failure. */
+/** @returns undefined if the server answers, otherwise the code of the failure */
 async function tryConnection(login: Credentials): Promise<string | undefined> {
   const client = new pg.Client({ ...login, database: "postgres", connectionTimeoutMillis: 5_000 });
-  // A connection that breaks after its query has answered is no failure of the query.
+  // A connection that breaks after the answer is not a failure of the query.
   client.on("error", () => undefined);
   try {
     await client.connect();

@@ -1,34 +1,34 @@
-// One run of the postgres program: its settings, its output, its end.
+// Runs the postgres program: its settings, its output, its end.
 
 import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { folderArgument, type ServerPlace, spawnIn } from "./account.ts";
+import { folderArgument, type ServerFolders, spawnIn } from "./account.ts";
 import { outputTail } from "./server-output.ts";
 
 const fastShutdownMsMax = 20_000;
 const immediateShutdownMsMax = 10_000;
 
-export type PostmasterOptions = ServerPlace & {
+export type PostmasterOptions = ServerFolders & {
   port: number;
   clusterName: string;
-  /** The server's own, "name=value", which win over those below. */
+  /** Further server settings, "name=value"; they override those below. */
   settings?: readonly string[];
   log: (message: string) => void;
 };
 
 export type Postmaster = {
   processId: number;
-  /** Set once the program has ended: how. */
+  /** How the program ended; undefined while it runs. */
   ending(): string | undefined;
   ended: Promise<void>;
   tail: readonly string[];
-  /** Fast shutdown, immediate after 20 s; resolves when the program has ended. */
+  /** Fast shutdown, immediate shutdown after 20 s; resolves when the program has ended. */
   stop(): Promise<void>;
 };
 
-// Command-line settings win over postgresql.conf and ALTER SYSTEM. What is written to the log must hold no statement
-// and no value: errors go to the client that caused them, and often quote its input, so they are not logged at all.
+// Command-line settings override postgresql.conf and ALTER SYSTEM. The log must hold no statements and no values: errors go to
+// the client that caused them and often quote its input, so they are not logged.
 const settings: readonly string[] = [
   "listen_addresses=",
   "unix_socket_permissions=0700",
@@ -52,7 +52,7 @@ const settings: readonly string[] = [
   "log_checkpoints=off",
 ];
 
-/** Starts the program; that it started says nothing yet, wait for a connection or its end. */
+/** Starts the program. It is not ready yet: wait for a connection, or for its end. */
 export function launchPostmaster(options: PostmasterOptions): Postmaster {
   const { clusterFolder, account, clusterName } = options;
   const own = [
@@ -60,11 +60,11 @@ export function launchPostmaster(options: PostmasterOptions): Postmaster {
     `port=${options.port}`,
     `cluster_name=${clusterName}`,
   ];
-  // After a crash PostgreSQL first flushes its whole folder: one call where there is one, else an fsync per file.
+  // After a crash PostgreSQL first syncs its whole folder: with one call on Linux, otherwise with an fsync per file.
   if (process.platform === "linux") own.push("recovery_init_sync_method=syncfs");
   const args = ["-D", folderArgument(clusterFolder, account)];
   for (const setting of [...settings, ...own, ...(options.settings ?? [])]) args.push("-c", setting);
-  // Detached, so that Ctrl-C in a terminal does not take the database from under the service.
+  // Detached, so that Ctrl-C in a terminal does not stop the database before the service.
   const child = spawnIn(clusterFolder, account, join(options.programs, "postgres"), args, true);
   let ending: string | undefined;
   const ended = new Promise<void>((done) => {

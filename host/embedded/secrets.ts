@@ -1,5 +1,5 @@
-// Secrets that nobody configured: made once, kept in DATA_DIR/secrets.json and read at every later start. Losing the
-// file loses what they seal, so a damaged one is reported and never written over.
+// Generated secrets: created once, kept in DATA_DIR/secrets.json and read at every later start. Without the file everything
+// encrypted with them is lost, so a damaged file is reported and never overwritten.
 
 import { randomBytes } from "node:crypto";
 import { chmod, open, readFile, rename, stat } from "node:fs/promises";
@@ -7,12 +7,13 @@ import { join } from "node:path";
 import { errorCode, fileError, StartError } from "../../services/shared/start-error.ts";
 
 const secretBytes = 32;
-/** What "boot" is to become, kept beside it until the master keys are under it: see host/rewrap.ts. */
+/** The new "boot" secret, stored beside it until the master keys are wrapped with it: see host/rewrap.ts. */
 export const nextBootName = "boot_next";
 
 /**
- * Answers one secret (32 random bytes, base64url) per name; missing ones are added to the file, others stay untouched.
- * The caller holds the lock of `dataDir` and makes one call at a time. Throws StartError: unreadable, damaged, unwritable.
+ * @returns one secret (32 random bytes, base64url) per name; missing ones are added to the file, others stay unchanged
+ * @throws StartError when the file is unreadable, damaged or unwritable
+ * The caller must hold the lock of `dataDir` and make one call at a time.
  */
 export async function loadOrCreateSecrets(
   dataDir: string,
@@ -26,14 +27,14 @@ export async function loadOrCreateSecrets(
   return Object.fromEntries([...secrets].filter(([name]) => names.includes(name)));
 }
 
-/** One that is there, or undefined; none is made. Throws StartError: unreadable, damaged. */
+/** @returns an existing secret, or undefined; none is created @throws StartError when the file is unreadable or damaged */
 export async function readSecret(dataDir: string, name: string): Promise<string | undefined> {
   return (await readSecrets(join(dataDir, "secrets.json"))).get(name);
 }
 
 /**
- * Gives `name` the value of `next`, which is gone then; nothing happens when there is no `next` (any more).
- * The caller holds the lock of `dataDir`. Throws StartError.
+ * Gives `name` the value of `next`, and removes `next`. Does nothing if there is no `next`.
+ * The caller must hold the lock of `dataDir`. @throws StartError
  */
 export async function replaceSecret(dataDir: string, name: string, next: string): Promise<void> {
   const file = join(dataDir, "secrets.json");
@@ -56,7 +57,9 @@ async function readSecrets(file: string): Promise<Map<string, string>> {
   }
   const entries = parseEntries(text);
   if (!entries)
-    throw new StartError(`${file} is damaged; restore it from a copy, as what it sealed is lost without it.`);
+    throw new StartError(
+      `${file} is damaged; restore it from a copy, because data encrypted with it is lost without it.`,
+    );
   return new Map(entries);
 }
 
@@ -94,7 +97,7 @@ async function writeSecrets(dataDir: string, file: string, secrets: Map<string, 
   }
 }
 
-/** Makes a rename inside the folder outlast a power cut. */
+/** Makes a rename within the folder survive a power cut. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r");
   try {

@@ -1,4 +1,4 @@
-// What initdb and postgres say on stderr: handed on line by line, the last lines kept to explain why one ended.
+// The stderr of initdb and postgres: passed on line by line. The last lines are kept to explain why the program ended.
 
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
@@ -7,11 +7,11 @@ import { StartError } from "../../services/shared/start-error.ts";
 const linesMax = 20;
 const lineCharactersMax = 500;
 
-/** The last lines of a program's stderr, oldest first; grows while the program runs. */
+/** @returns the last lines of a program's stderr, oldest first; the list grows while the program runs */
 export function outputTail(stream: Readable | null, log: (line: string) => void): readonly string[] {
   const tail: string[] = [];
   if (!stream) return tail;
-  // A reset of the pipe is no news: the program's end is reported by itself.
+  // An error of the pipe is ignored: the end of the program is reported separately.
   stream.on("error", () => undefined);
   createInterface({ input: stream }).on("line", (line) => {
     const text = line.slice(0, lineCharactersMax);
@@ -22,7 +22,10 @@ export function outputTail(stream: Readable | null, log: (line: string) => void)
   return tail;
 }
 
-/** One sentence on why `program` ended: it never ran, the disk, the first fatal line, else `ending` and the last line. */
+/**
+ * @returns one sentence on why `program` ended: it never ran, the disk, the first fatal line, otherwise `ending` and the last
+ * line
+ */
 export function explainExit(program: string, ending: string, tail: readonly string[]): StartError {
   if (ending.startsWith("spawn ")) {
     return new StartError(
@@ -33,7 +36,7 @@ export function explainExit(program: string, ending: string, tail: readonly stri
   if (/No space left on device|Disk quota exceeded/.test(text)) {
     return new StartError("The embedded PostgreSQL cannot start: the disk that holds DATA_DIR is full.");
   }
-  // "the database system is starting up" only answers a client that came too early.
+  // "the database system is starting up" is only the answer to a client that connected too early.
   const fatal = tail.find(
     (line) => /(?:FATAL|PANIC|error):/.test(line) && !/: +the database system is/.test(line),
   );

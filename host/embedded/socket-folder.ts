@@ -1,5 +1,5 @@
-// The folder of the unix socket by which the service reaches its database: short (a socket's path has 107 bytes at
-// most, 103 on macOS), named by the data folder, and open to the server's account and root only.
+// The folder of the unix socket between the service and its database. Its path is short (a socket's path has at most 107 bytes,
+// 103 on macOS), its name follows from the data folder, and only the server's account and root may enter it.
 
 import { createHash } from "node:crypto";
 import { chmod, lchown, lstat, mkdir, readdir, rm } from "node:fs/promises";
@@ -10,14 +10,14 @@ import { errorCode, fileError, StartError } from "../../services/shared/start-er
 
 const pathBytesMax = 90;
 
-/** The name by which the server of a data folder is known on this machine. */
+/** @returns the name of a data folder's server on this machine */
 export function clusterName(dataDir: string): string {
   return `records-${createHash("sha256").update(resolve(dataDir)).digest("hex").slice(0, 16)}`;
 }
 
 /**
- * Makes the socket folder, or empties the one of an earlier run; no server of this data folder may be running.
- * Answers its path. Throws StartError when somebody else made a folder of that name.
+ * Creates the socket folder, or empties the one of an earlier run. No server of this data folder may be running.
+ * @returns its path @throws StartError when another user created a folder of that name
  */
 export async function openSocketFolder(dataDir: string, account: Account | undefined): Promise<string> {
   const folder = await socketFolderPath(dataDir, account);
@@ -42,7 +42,7 @@ async function socketFolderPath(dataDir: string, account: Account | undefined): 
   return join(fits && reachable ? temporary : "/tmp", clusterName(dataDir));
 }
 
-// Temporary folders are shared: whoever makes our folder first could read the socket's traffic.
+// Temporary folders are shared: another user who creates our folder first could read the socket's traffic.
 async function checkOwner(folder: string, account: Account | undefined): Promise<void> {
   const found = await lstat(folder);
   const owners = [process.getuid?.(), account?.uid];

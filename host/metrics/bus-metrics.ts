@@ -1,9 +1,9 @@
-// What goes over the bus, as this process sees it: counted next to the wire, where a message has its real size.
+// Metrics of the bus. They are counted at the transporter, where messages have their real size.
 import type { Counter } from "prom-client";
 import type { Dropped } from "../../services/shared/bus/bus-seal.ts";
 import { readCounter, readCounters } from "./read-at-scrape.ts";
 
-/** Counted up by whoever stands next to the wire (sealed-bus.ts) and by who watches the connection (bus-link.ts). */
+/** Incremented by the code at the transporter (sealed-bus.ts) and by the watcher of the connection (bus-link.ts). */
 export interface BusTraffic {
   sentBytes: number;
   sentMessages: number;
@@ -13,6 +13,7 @@ export interface BusTraffic {
   reconnects: number;
 }
 
+/** @returns counters that start at 0 */
 export const noTraffic = (): BusTraffic => ({
   sentBytes: 0,
   sentMessages: 0,
@@ -22,12 +23,13 @@ export const noTraffic = (): BusTraffic => ({
   reconnects: 0,
 });
 
-interface Watched {
+interface BusCounters {
   readonly busTraffic: Readonly<BusTraffic>;
   readonly droppedMessages: Readonly<Dropped>;
 }
 
-export function busMetrics({ busTraffic: traffic, droppedMessages }: Watched): Counter[] {
+/** @returns the metrics, not registered yet */
+export function busMetrics({ busTraffic: traffic, droppedMessages }: BusCounters): Counter[] {
   return [
     readCounters(
       "records_bus_dropped_total",

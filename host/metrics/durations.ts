@@ -1,5 +1,5 @@
-// How long things took, as a histogram: by two names, a bounded number of times, with the trace of one of them in each bucket
-// where there is one.
+// A histogram of durations by two labels, with a bounded number of label sets. Each bucket has the trace of one sample as its
+// exemplar, if there is one.
 import {
   Histogram,
   type ObserveDataWithExemplar,
@@ -9,7 +9,7 @@ import {
 import type { TraceOf } from "./current-trace.ts";
 import { LabelSets, type Labels } from "./label-sets.ts";
 
-/** Each is up to sixteen series. */
+/** Each label set has up to sixteen series. */
 const labelSetsMax = 500;
 
 export interface DurationsOf {
@@ -17,10 +17,11 @@ export interface DurationsOf {
   readonly help: string;
   readonly labels: readonly [string, string];
   readonly buckets: readonly number[];
-  /** A label besides, of which there are few values. */
+  /** A further label with few values. */
   readonly by?: { readonly label: string; readonly values: readonly string[] };
 }
 
+/** At most 500 label sets. */
 export class Durations {
   readonly #histogram: Histogram;
   readonly #sets: LabelSets;
@@ -41,7 +42,7 @@ export class Durations {
       this.#setsBy.set(value, new LabelSets(labels, max, { [by?.label ?? ""]: value }));
   }
 
-  /** @param by the value of the label besides; one that is not of its values counts as "other" */
+  /** @param by the value of the further label; an unknown value counts as "other" */
   observe(first: string, second: string, value: number, trace: TraceOf | undefined, by?: string): void {
     const sets = by === undefined ? this.#sets : (this.#setsBy.get(by) ?? this.#sets);
     this.#histogram.observe(observation(sets.of(first, second), value, trace));

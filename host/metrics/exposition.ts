@@ -1,10 +1,10 @@
-// The two formats in which Prometheus takes figures. OpenMetrics is what is made: it alone has exemplars. The older text
-// format is the same lines without them, and with the counters' whole names in their descriptions.
+// The two formats that Prometheus reads. The metrics are written as OpenMetrics, because only that has exemplars. The older text
+// format has the same lines without exemplars, and with the full names of counters in their descriptions.
 
 export const openMetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 export const plainText = "text/plain; version=0.0.4; charset=utf-8";
 
-/** @param accept the request's header; who names no format gets the text, as a person with curl does */
+/** @param accept the request's header; without a known format the answer is text, as for a person with curl */
 export function wantsOpenMetrics(accept: string | undefined): boolean {
   for (const range of (accept ?? "").slice(0, 1_000).split(",")) {
     const [type = "", ...parameters] = range.split(";").map((each) => each.trim().toLowerCase());
@@ -18,7 +18,7 @@ export function wantsOpenMetrics(accept: string | undefined): boolean {
   return false;
 }
 
-/** @param text OpenMetrics, as prom-client writes it: HELP, TYPE, then the metric's lines */
+/** @param text OpenMetrics as prom-client writes it: HELP, TYPE, then the samples of each metric */
 export function toPlainText(text: string): string {
   const counters = new Set([...text.matchAll(/^# TYPE (\S+) counter$/gm)].map(([, name]) => name));
   const lines = text.split("\n").flatMap((line) => {

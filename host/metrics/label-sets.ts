@@ -1,10 +1,11 @@
-// The label sets of one metric: each is made once and given again, so that counting a request makes none, and there are at
-// most so many. What comes beyond that counts under "other": a series is memory here and in Prometheus for hours.
+// The label sets of one metric. Each is created once and reused, so counting a request allocates nothing. Their number is
+// bounded; further ones count as "other": a series uses memory here, and in Prometheus for hours.
 
 const other = "other";
 
 export type Labels = Readonly<Record<string, string>>;
 
+/** @param max number of label sets */
 export class LabelSets {
   readonly #names: readonly [string, string];
   readonly #max: number;
@@ -13,7 +14,7 @@ export class LabelSets {
   readonly #others: Labels;
   #size = 0;
 
-  /** @param fixed labels that all of them have besides */
+  /** @param fixed labels that all sets have in addition */
   constructor(names: readonly [string, string], max: number, fixed: Labels = {}) {
     this.#names = names;
     this.#max = max;

@@ -1,10 +1,15 @@
-// How long actions take, and how they end: on their own node, and as their callers on other nodes see it.
+// Measures the durations and outcomes of actions: on the node that runs them, and at callers on other nodes.
 import type { Context } from "moleculer";
 import type { Runtime } from "../process/runtime.ts";
 
 type Handler = (ctx: Context) => Promise<unknown>;
 
-export function measured(next: Handler, { name = "" }: { name?: string }, { metrics }: Runtime): Handler {
+/** Measures at the node that runs the action. The outcome is `ok` or the code of the error. */
+export function measuredAction(
+  next: Handler,
+  { name = "" }: { name?: string },
+  { metrics }: Runtime,
+): Handler {
   if (metrics === undefined) return next;
   return async (ctx) => {
     const startedAt = performance.now();
@@ -21,7 +26,7 @@ export function measured(next: Handler, { name = "" }: { name?: string }, { metr
   };
 }
 
-/** On the caller's side, until the answer is here. */
+/** Measures at the caller's side, until the answer arrives. */
 export function timedCall(next: Handler, name = "", { metrics }: Runtime): Handler {
   if (metrics === undefined) return next;
   return async (ctx) => {

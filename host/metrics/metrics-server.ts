@@ -1,17 +1,17 @@
-// The port on which the figures are asked for. It answers nothing but /metrics, and a process that is asked by many at once
-// reads once.
+// The HTTP server for /metrics. It serves nothing else. Concurrent requests share one read of the metrics.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { errorCode, StartError } from "../../services/shared/start-error.ts";
 import { openMetrics, plainText, toPlainText, wantsOpenMetrics } from "./exposition.ts";
 
 const connectionsMax = 100;
 
+/** At most 100 connections; requests time out after 5 s. */
 export class MetricsServer {
   readonly #read: () => Promise<string>;
   #server: Server | undefined;
   #reading: Promise<string> | undefined;
 
-  /** @param read OpenMetrics */
+  /** @param read returns the metrics as OpenMetrics */
   constructor(read: () => Promise<string>) {
     this.#read = read;
   }

@@ -1,11 +1,11 @@
-// What a process shows of itself: its pool, its queue of passwords, its version.
+// The gauges of a process: its database pool, its password queue, its version.
 import { Gauge } from "prom-client";
 import type { Dropped } from "../../services/shared/bus/bus-seal.ts";
 import { version } from "../../services/shared/version.ts";
 import type { BusTraffic } from "./bus-metrics.ts";
 import { readGauge } from "./read-at-scrape.ts";
 
-/** What is looked at when the figures are asked for. */
+/** The objects from which the gauges are read. */
 export interface Measured {
   readonly config: { readonly databasePoolMax: number };
   readonly hasher: { readonly depth: number };
@@ -16,7 +16,7 @@ export interface Measured {
     | undefined;
 }
 
-/** Read when they are asked for. */
+/** Gauges that are read at each scrape. */
 export function processGauges(runtime: Measured): Gauge[] {
   const pool = (
     name: `records_${string}`,

@@ -1,6 +1,6 @@
-// What this process can be asked on METRICS_PORT: requests by route, actions by name, the bus, the pool, Node's own figures,
-// and what its services add. Labels are routes, actions, tasks, states: names from this program, never tenants, users or
-// addresses, and of each metric at most so many (docs/operate.md lists all of them).
+// The metrics of a process on METRICS_PORT: requests by route, actions by name, the bus, the pool, Node's own metrics, and those
+// that its services add. Labels are routes, actions, tasks and states: names in this program, never tenants, users or addresses.
+// The number of label sets of each metric is bounded (docs/operate.md lists all metrics).
 import { collectDefaultMetrics, Counter, Gauge, type OpenMetricsContentType, Registry } from "prom-client";
 import { dailyLimits } from "../../services/shared/limits/daily-limit.ts";
 import { memberLimit } from "../../services/shared/limits/refusal-entries.ts";
@@ -10,7 +10,7 @@ import { Durations } from "./durations.ts";
 import { MetricsServer } from "./metrics-server.ts";
 import { type Measured, processGauges } from "./process-gauges.ts";
 import { readCounter, readGauge } from "./read-at-scrape.ts";
-import { type Figure, Sampled } from "../../services/shared/sampled.ts";
+import { type MetricSample, CachedSamples } from "../../services/shared/cached-samples.ts";
 
 const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const callBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10];
@@ -18,11 +18,12 @@ const deliveryBuckets = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const jobBuckets = [0.01, 0.1, 1, 10, 60, 600, 3_600];
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-export interface GaugeOf {
+export interface GaugeDescription {
   readonly help: string;
   readonly labels?: readonly string[];
 }
 
+/** The metrics registry of a process and its HTTP server. */
 export class ProcessMetrics {
   readonly #registry = openMetricsRegistry();
   readonly #server = new MetricsServer(() => this.#registry.metrics());
@@ -79,7 +80,7 @@ export class ProcessMetrics {
       this.#registry.registerMetric(metric);
   }
 
-  /** @param trace of the request, where the caller knows it better than the moment does */
+  /** @param trace of the request, if the caller knows it better than the current context */
   request(method: string, route: string, status: number, seconds: number, trace = currentTrace()): void {
     this.#requests.observe(route, String(status), seconds, trace, method);
   }
@@ -88,7 +89,7 @@ export class ProcessMetrics {
     this.#actions.observe(action, outcome, seconds, currentTrace());
   }
 
-  /** A call over the bus, as who made it saw it. */
+  /** A call over the bus, measured by its caller. */
   call(action: string, outcome: "ok" | "failed", seconds: number): void {
     this.#calls.observe(action, outcome, seconds, currentTrace());
   }
@@ -97,19 +98,19 @@ export class ProcessMetrics {
     this.#jobs.observe(task, outcome, seconds, currentTrace());
   }
 
-  /** One try. */
+  /** One attempt of a delivery. */
   delivery(channel: string, outcome: string, seconds: number): void {
     this.#deliveries.observe(channel, outcome, seconds, currentTrace());
   }
 
-  /** @param limit of a closed set */
+  /** @param limit one of a fixed set */
   leftOut(limit: string, times: number): void {
     this.#leftOut.inc({ limit }, times);
   }
 
   /**
-   * A service's own counter, which begins with 0 for each of its values.
-   * @param values all that the label says; anything else counts as "other"
+   * Adds a counter of a service. It starts with 0 for each value of its label.
+   * @param values all values of the label; any other counts as "other"
    */
   counter(
     name: `records_${string}_total`,
@@ -123,28 +124,28 @@ export class ProcessMetrics {
     return (value, times = 1) => made.inc(labelsOf.get(value) ?? { [label]: "other" }, times);
   }
 
-  /** A figure that is at hand. @param read asked when the figures are; undefined, or a failure, shows none */
+  /** Adds a gauge whose value is at hand. @param read called at each scrape; undefined or an exception shows no value */
   watch(name: `records_${string}`, help: string, read: () => number | undefined): void {
     this.#registry.registerMetric(readGauge(name, help, read));
   }
 
-  /** The same for one that only grows. */
+  /** The same for a value that only grows. */
   watchTotal(name: `records_${string}_total`, help: string, read: () => number): void {
     this.#registry.registerMetric(readCounter(name, help, read));
   }
 
   /**
-   * Figures that the database is asked for: by one reading for all of them, at most every five seconds, with two seconds to
-   * answer. They are of the whole installation, and each process that shows them shows the same: `max()` makes one of them.
-   * @param source names the reading
+   * Adds gauges that are queried from the database: with one query for all of them, at most every five seconds, with a timeout of
+   * two seconds. Their values are those of the whole installation, so each process shows the same: `max()` combines them.
+   * @param source names the query
    */
-  sample<const G extends Readonly<Record<`records_${string}`, GaugeOf>>>(
+  sample<const G extends Readonly<Record<`records_${string}`, GaugeDescription>>>(
     source: string,
     gauges: G,
-    read: () => Promise<readonly Figure<keyof G & string>[]>,
+    read: () => Promise<readonly MetricSample<keyof G & string>[]>,
   ): void {
     this.#unread.inc({ source }, 0);
-    const sampled = new Sampled(read, () => this.#unread.inc({ source }));
+    const sampled = new CachedSamples(read, () => this.#unread.inc({ source }));
     for (const [name, { help, labels = [] }] of Object.entries(gauges)) {
       const gauge = new Gauge({
         name,
@@ -152,15 +153,15 @@ export class ProcessMetrics {
         labelNames: [...labels],
         registers: [this.#registry],
         async collect() {
-          const figures = await sampled.figures();
+          const figures = await sampled.samples();
           this.reset();
-          // Nothing is shown of what is not known: an old figure would look like a new one.
+          // Unknown values are removed: an old value would look like a current one.
           if (labels.length === 0) this.remove();
           for (const figure of figures ?? [])
             if (figure.name === name) this.set({ ...figure.labels }, figure.value);
         },
       });
-      // Until the first reading: one without labels begins with 0.
+      // Removed until the first read: a gauge without labels starts with 0.
       if (labels.length === 0) gauge.remove();
     }
   }

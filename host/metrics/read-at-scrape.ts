@@ -1,7 +1,7 @@
-// Metrics whose value is at hand when it is asked for. They are registered by whoever makes them.
+// Metrics whose value is read at the scrape. The caller registers them.
 import { Counter, Gauge } from "prom-client";
 
-/** @param read undefined, or a failure, shows none */
+/** @param read undefined or an exception shows no value */
 export function readGauge(name: string, help: string, read: () => number | undefined): Gauge {
   return new Gauge({
     name,
@@ -15,7 +15,7 @@ export function readGauge(name: string, help: string, read: () => number | undef
   });
 }
 
-/** One that only grows. */
+/** A counter whose value only grows. */
 export function readCounter(name: string, help: string, read: () => number): Counter {
   return new Counter({
     name,
@@ -28,7 +28,7 @@ export function readCounter(name: string, help: string, read: () => number): Cou
   });
 }
 
-/** By one label. @param read all of its values, each with its number */
+/** A counter with one label. @param read returns all values of the label with their counts */
 export function readCounters(
   name: string,
   help: string,

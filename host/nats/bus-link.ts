@@ -56,7 +56,7 @@ export function busLink(nats: NatsLink, log: Logger, traffic: BusTraffic): Middl
  * soon as this one was ready would leave them without any. Each is told by itself, as one that has not met this start
  * of this node believes nothing that is said to all (bus-starts.ts).
  */
-export async function tellNodes(broker: ServiceBroker): Promise<void> {
+export async function notifyNodes(broker: ServiceBroker): Promise<void> {
   const link = linkOf(broker);
   if (link === undefined) return;
   await link.discoverer.sendLocalNodeInfo();

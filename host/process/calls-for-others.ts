@@ -1,22 +1,23 @@
-// How much this process is asked for by others: people, operators and other systems. Who works on something large in it (the
-// backups) learns here whether somebody would have to wait for that.
+// Counts the calls that this process runs for people, operators and other systems. A large job in the process (a backup) reads
+// here whether such calls would have to wait for it.
 import type { Caller } from "../../services/shared/caller.ts";
 
-/** Asked by who watches how the service and its backups are, which is no work of anybody's. */
+/** Calls that only monitor the service and its backups; they are not counted. */
 const watching = ["backups.", "health."];
-/** Asked before each request, which counts itself. */
-const whoAsks = "auth.authenticate";
+/** Called before each request, for one or for several together; the request itself is counted. */
+const authentication = ["auth.authenticate", "auth.authenticate_all"];
 
+/** A counter that only grows. */
 export class CallsForOthers {
   #count = 0;
 
-  /** Since the process began. */
+  /** Calls since the start of the process. */
   get count(): number {
     return this.#count;
   }
 
   note(action: string, { principal }: Caller): void {
-    if (principal.kind === "system" || action === whoAsks) return;
+    if (principal.kind === "system" || authentication.includes(action)) return;
     if (watching.some((prefix) => action.startsWith(prefix))) return;
     this.#count++;
   }

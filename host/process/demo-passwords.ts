@@ -1,18 +1,18 @@
-// The password of the demo sign-ins. The published one opens nothing where other machines reach the service: there they get
-// one that is made once and kept in the data folder.
+// The password of the demo accounts. The published one is not used if other machines can reach the service: then a password is
+// generated once and kept in the data folder.
 import { needsOwnPassword, publishedDemoPassword } from "../../services/shared/demo-sign-in.ts";
 import type { Config } from "../settings/settings.ts";
 
-/** Its name in the data folder's file of secrets. */
+/** The name of the generated password in the data folder's secrets file. */
 export const demoSecret = "demo";
 
-/** `former` are those that earlier starts may have given the demo sign-ins, and that are not to open any more. */
+/** `former`: passwords that earlier starts may have set, and that must no longer work. */
 export interface DemoPasswords {
   current: string;
   former: readonly string[];
 }
 
-/** @param kept what an earlier start, or this one, made for them */
+/** @param kept the generated password, from this start or an earlier one */
 export function demoPasswords(config: Config, kept: string | undefined): DemoPasswords {
   // 120 bits, and short enough to be copied from a screen.
   const own = kept?.slice(0, 20);

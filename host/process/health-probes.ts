@@ -1,5 +1,5 @@
-// What a process can find out about itself and what it leans on, each within a second. No probe uses the pool that
-// requests use: under load a busy pool is no reason to take every replica out of service at once.
+// Probes of a process and its dependencies, each bounded to one second. No probe uses the pool of requests: a busy pool under
+// load is no reason to take all replicas out of service at once.
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ServiceBroker } from "moleculer";
@@ -20,7 +20,7 @@ export async function inTime(work: Promise<unknown>): Promise<boolean> {
   return result;
 }
 
-/** One connection of its own to PostgreSQL, opened when first asked and again after it broke. */
+/** A connection of its own to PostgreSQL, opened at the first probe and again after it broke. */
 export class PostgresProbe {
   readonly #url: string;
   #client: pg.Client | undefined;
@@ -52,12 +52,12 @@ export class PostgresProbe {
   close(): void {
     const client = this.#client;
     this.#client = undefined;
-    // Not awaited: ending politely waits for a server that may never answer.
+    // Not awaited: a graceful end waits for a server that may never answer.
     client?.end().catch(() => undefined);
   }
 }
 
-// Moleculer declares neither the transporter's client nor how a packet is sent to a chosen node.
+// Moleculer declares neither the transporter's client nor how a packet is sent to a certain node.
 interface NatsTransit {
   tx: { client: { rtt(): Promise<number>; isClosed(): boolean } | null };
   pendingRequests: Map<string, unknown>;
@@ -66,19 +66,19 @@ interface NatsTransit {
 }
 
 function transitOf(broker: ServiceBroker): NatsTransit | undefined {
-  // The declared part and ours describe one object.
+  // Both types describe the same object.
   return (broker.transit ?? undefined) as unknown as NatsTransit | undefined;
 }
 
-/** The NATS server answers this connection. `transit.connected` says so for ever once it was true. */
+/** Whether the NATS server answers on this connection. `transit.connected` stays true for ever once it was true. */
 export async function busAnswers(broker: ServiceBroker): Promise<boolean> {
   const client = transitOf(broker)?.tx.client;
   return client != null && !client.isClosed() && inTime(client.rtt());
 }
 
 /**
- * A request from this node to itself by way of the bus is answered. One denied subscription stops the client's reader
- * for good while heartbeats still go out; then this fails. The action does not exist: being told so is the answer.
+ * Whether a request from this node to itself over the bus is answered. A denied subscription stops the client's reader for good,
+ * while heartbeats are still sent; then this fails. The action does not exist: the error for that is the expected answer.
  */
 export async function answersItself(broker: ServiceBroker): Promise<boolean> {
   const transit = transitOf(broker);
@@ -97,14 +97,14 @@ export async function answersItself(broker: ServiceBroker): Promise<boolean> {
   return ok;
 }
 
-/** One of the servers takes a new connection. */
-export async function anyGreets(urls: readonly string[], tlsFirst: boolean): Promise<boolean> {
+/** Whether at least one of the servers accepts a new connection. */
+export async function anyServerGreets(urls: readonly string[], tlsFirst: boolean): Promise<boolean> {
   return (await Promise.all(urls.map((url) => greets(url, tlsFirst)))).includes(true);
 }
 
 /**
- * A new connection to the address is taken and greeted, as NATS does before any login.
- * @param tlsFirst whether the server waits for TLS and greets nobody: then that it takes the connection is enough
+ * Whether a new connection to the address is accepted and greeted, as NATS does before any login.
+ * @param tlsFirst whether the server waits for TLS and sends no greeting: then an accepted connection is enough
  */
 function greets(url: string, tlsFirst: boolean): Promise<boolean> {
   const { hostname, port } = new URL(url);

@@ -1,15 +1,15 @@
-// The log: JSON lines on standard output, written in the background so that no request waits for the terminal. For who works
-// at a terminal each entry is one readable line instead, with colours.
-// What must never be in it (tokens, passwords, bodies, search texts) is not passed to it in the first place; the
-// redaction here is the second wall.
+// The log: JSON lines on standard output, written in the background so that no request waits for it. At a terminal each entry is
+// one readable, coloured line instead.
+// Secrets (tokens, passwords, bodies, search texts) must not be passed to the log at all; the redaction here is a second
+// protection.
 import { createRequire } from "node:module";
 import pino, { type Logger } from "pino";
 import { logFacts } from "../../services/shared/tracing.ts";
 import { withoutSecrets } from "./without-secrets.ts";
 
 const flushEveryMs = 200;
-const gatheredCharsMax = 32_768;
-/** Where standard output is read too slowly, or not at all, what is beyond is lost. */
+const batchCharsMax = 32_768;
+/** If standard output is read too slowly or not at all, lines beyond this are lost. */
 const waitingBytesMax = 16_777_216;
 
 const secretFields = [
@@ -25,7 +25,7 @@ const secretFields = [
 
 /**
  * @param destination a file, or 1 for standard output
- * @param readable for people, not for programs
+ * @param readable whether to write lines for people and not for programs
  */
 export function createLog(
   level: string,
@@ -37,9 +37,9 @@ export function createLog(
     sync: false,
     maxLength: waitingBytesMax,
   });
-  // A terminal that was closed, a full disk: the service goes on, and stops in order, without its log.
+  // After the terminal was closed, or with a full disk, the service continues and stops in order, without its log.
   stream.on("error", () => {});
-  const lines = new Lines((text) => stream.write(text), readable ? lineForPeople() : undefined);
+  const lines = new LineBatcher((text) => stream.write(text), readable ? lineForPeople() : undefined);
   const log = pino(
     {
       level,
@@ -48,24 +48,24 @@ export function createLog(
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: secretFields.flatMap((field) => [field, `*.${field}`]), censor: "[redacted]" },
       serializers: { err: safeError },
-      // Whom a line is about: it need not be said where the line is written.
+      // Adds the current request and trace to each line.
       mixin: logFacts,
       hooks: { logMethod: quoteNoError },
     },
     lines,
   );
   const flush = () => {
-    lines.pass();
+    lines.flush();
     try {
       stream.flushSync();
     } catch {
-      // As above.
+      // As for the stream's errors above.
     }
   };
   return { log, flush };
 }
 
-/** An error alone is a line too, of which pino would make its message the text. */
+/** For a line that consists only of an error: pino would use the error's message as the text. */
 const quoteNoError: pino.LoggerOptions["hooks"] extends { logMethod?: infer Hook } | undefined
   ? Hook
   : never = function (args, method) {
@@ -75,7 +75,7 @@ const quoteNoError: pino.LoggerOptions["hooks"] extends { logMethod?: infer Hook
   return method.apply(this, [{ err: first }, words, ...rest] as Parameters<typeof method>);
 };
 
-/** Loaded where it is used: it costs a start some time. */
+/** Loaded at its first use, because it slows down a start. */
 function lineForPeople(): (line: string) => string {
   const { prettyFactory } = createRequire(import.meta.url)("pino-pretty") as typeof import("pino-pretty");
   return prettyFactory({
@@ -93,11 +93,11 @@ function messageOf(entry: Record<string, unknown>, key: string): string {
   return typeof message === "string" ? message : "";
 }
 
-/** Passes lines on by the hundred: handed on one by one they cost the stream more than all the rest of the log. */
-class Lines {
+/** Passes lines on in batches: one by one they cost the stream more than all other work of the log. */
+class LineBatcher {
   readonly #to: (text: string) => void;
   readonly #shape: ((line: string) => string) | undefined;
-  #gathered: string[] = [];
+  #batch: string[] = [];
   #chars = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -108,25 +108,25 @@ class Lines {
 
   write(json: string): void {
     const line = this.#shape?.(json) ?? json;
-    this.#gathered.push(line);
+    this.#batch.push(line);
     this.#chars += line.length;
-    if (this.#chars >= gatheredCharsMax) this.pass();
-    else this.#timer ??= setTimeout(() => this.pass(), flushEveryMs).unref();
+    if (this.#chars >= batchCharsMax) this.flush();
+    else this.#timer ??= setTimeout(() => this.flush(), flushEveryMs).unref();
   }
 
-  pass(): void {
+  flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const text = this.#gathered.join("");
-    this.#gathered = [];
+    const text = this.#batch.join("");
+    this.#batch = [];
     this.#chars = 0;
     if (text !== "") this.#to(text);
   }
 }
 
 /**
- * Database errors quote values (a key that clashed, a text that would not parse), so of an error that carries an
- * SQLSTATE only the facts about the schema are kept.
+ * Errors of the database quote values (a duplicate key, a text that cannot be parsed). So for errors with an SQLSTATE only facts
+ * about the schema are kept.
  */
 function safeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { message: "not an error object" };

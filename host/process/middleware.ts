@@ -1,9 +1,9 @@
-// Moleculer's hooks, in one place: the life of the process's runtime around the broker's, and the rules that hold for
-// every action on every node: refused without a stated access, refused without a caller who may, no raw error leaves.
+// Moleculer's hooks in one place. They open and close the process's runtime with the broker, and enforce the rules of every
+// action on every node: no action without a declared access, no caller without permission, and no raw error leaves the node.
 import type { EntitySchema } from "@mikro-orm/core";
 import { type Context, Errors, type Middleware, type Service, type ServiceBroker } from "moleculer";
 import { assertAccess } from "../../services/shared/access.ts";
-import { tellNodes } from "../nats/bus-link.ts";
+import { notifyNodes } from "../nats/bus-link.ts";
 import { Caller } from "../../services/shared/caller.ts";
 import { StartError } from "../../services/shared/start-error.ts";
 import { AskAnother, Forbidden } from "../../services/shared/errors.ts";
@@ -12,16 +12,16 @@ import { assertOwnTenant } from "../../services/shared/own-tenant.ts";
 import type { RecordsAction, RecordsSchema } from "../../services/shared/bus/schemas.ts";
 import { accountName, operatorCaller } from "../../services/shared/operator.ts";
 import { ProcessHealth } from "./process-health.ts";
-import { measured, timedCall } from "../metrics/measured-actions.ts";
+import { measuredAction, timedCall } from "../metrics/measured-actions.ts";
 import type { Runtime } from "./runtime.ts";
 import { sessionCheckOf } from "../../services/shared/session-check.ts";
-import { toldTrail, trailed } from "../../services/shared/bus/trailed-actions.ts";
+import { withTraceparent, tracedAction } from "../../services/shared/bus/traced-actions.ts";
 
-/** @param isVisitor of a node that offers nothing: an operator's program */
+/** @param isClient whether the node offers no services: an operator's program */
 export function recordsMiddleware(
   runtime: Runtime,
   onFailure: (reason: string) => void,
-  isVisitor = false,
+  isClient = false,
 ): Middleware {
   let health: ProcessHealth | undefined;
   const { comparison, phases } = runtime;
@@ -31,11 +31,11 @@ export function recordsMiddleware(
       Object.assign(service, { runtime });
     },
     created() {
-      // The first thing to be done then: before a port is opened.
+      // Runs first when the process is ready: before a port is opened.
       phases.onceReady(() => comparison.assertFits());
     },
     async starting(broker: ServiceBroker) {
-      if (broker.services.length === 0 && !isVisitor)
+      if (broker.services.length === 0 && !isClient)
         throw new StartError("SERVICES names no service of this program.");
       health = await serveHealth(broker, runtime);
       const { metricsPort, metricsHost } = runtime.config;
@@ -43,14 +43,14 @@ export function recordsMiddleware(
       await runtime.tracing.open(runtime.config, runtime.log);
       await phases.check();
       await runtime.open(entitiesOf(broker), onFailure);
-      // Who offers nothing has settings for nobody.
-      if (!isVisitor) comparison.show(broker, onFailure);
+      // A node without services has no settings that others depend on.
+      if (!isClient) comparison.publish(broker, onFailure);
     },
-    // The bus is there, and the others have been asked who they are. Services work on jobs from their start on.
+    // The bus is connected, and the other nodes were asked to introduce themselves. Services run jobs from their start on.
     serviceStarting: async () => comparison.assertFits(),
     async started(broker: ServiceBroker) {
       comparison.assertFits();
-      await tellNodes(broker);
+      await notifyNodes(broker);
       phases.onceReady(async () => {
         await comparison.ready();
         health?.serving();
@@ -63,12 +63,12 @@ export function recordsMiddleware(
       await runtime.tracing.close();
     },
     localAction: (next, action) =>
-      trailed(
-        measured(guardedAction(next, action as RecordsAction, runtime), action, runtime),
+      tracedAction(
+        measuredAction(guardedAction(next, action as RecordsAction, runtime), action, runtime),
         action,
         runtime,
       ),
-    remoteAction: (next, action) => timedCall(toldTrail(next), action.name, runtime),
+    remoteAction: (next, action) => timedCall(withTraceparent(next), action.name, runtime),
     localEvent: (next, event) => guardedEvent(next, event.name ?? "", runtime),
     call: operatorCalls,
   };
@@ -102,7 +102,7 @@ type Handler = (ctx: Context) => Promise<unknown>;
 type EventHandler = (ctx: Context) => void | Promise<void>;
 
 function guardedAction(next: Handler, action: RecordsAction, runtime: Runtime): Handler {
-  // Private actions are reached only by their own service's methods, never over the bus.
+  // Private actions are called only by methods of their own service, never over the bus.
   if (action.visibility === "private") return next;
   return async (ctx) => {
     if (!runtime.phases.isReady) assertOfTheStart(ctx, action);
@@ -113,7 +113,7 @@ function guardedAction(next: Handler, action: RecordsAction, runtime: Runtime): 
       assertAccess(action.access, told);
       if (told === undefined) throw new Forbidden();
       runtime.callsForOthers.note(action.name, told);
-      const caller = await presentCaller(action, told, ctx.broker);
+      const caller = await currentCaller(action, told, ctx.broker);
       if (caller !== told) assertAccess(action.access, caller);
       if (action.namesTenant === true) assertOwnTenant(caller, ctx.params);
       Object.assign(ctx.locals, { caller });
@@ -128,8 +128,8 @@ function guardedAction(next: Handler, action: RecordsAction, runtime: Runtime): 
 }
 
 /**
- * While the first data are being made a right password would be refused. Whoever calls from another node is told that this
- * one is not there yet (which is retried elsewhere, and in the end is 503); the services themselves may go on.
+ * While the first data are created, a correct password would be refused. A caller on another node gets the error that this node
+ * does not have the action yet (it tries elsewhere, and finally gets 503). Calls of the services themselves are allowed.
  */
 function assertOfTheStart(ctx: Context, action: RecordsAction): void {
   const { caller } = ctx.meta as { caller?: unknown };
@@ -137,24 +137,27 @@ function assertOfTheStart(ctx: Context, action: RecordsAction): void {
   throw notHere(ctx, action);
 }
 
-/** Nothing of it has been done yet, and another process may still reach the database. How this one is, it says itself. */
+/**
+ * The call has done nothing yet, and another process may still reach the database. Health reports are answered by this node
+ * itself.
+ */
 const isForAnother = ({ nodeID, broker }: Context, { name }: RecordsAction): boolean =>
   nodeID !== broker.nodeID && !name.startsWith("health.");
 
-/** The caller's node asks another one (moleculer.config.ts); in the end it is 503. */
+/** The caller's node tries another one (moleculer.config.ts); finally the answer is 503. */
 const notHere = ({ broker }: Context, { name }: RecordsAction) =>
   new Errors.ServiceNotAvailableError({ action: name, nodeID: broker.nodeID });
 
-/** Inner actions are called by actions that were asked for this already. */
-async function presentCaller(
+/** Only actions for users check the session: internal actions are called by actions that have already done so. */
+async function currentCaller(
   { access }: RecordsAction,
   told: Caller,
   broker: ServiceBroker,
 ): Promise<Caller> {
-  return access?.who === "signed-in" || access?.who === "roles" ? sessionCheckOf(broker).present(told) : told;
+  return access?.who === "signed-in" || access?.who === "roles" ? sessionCheckOf(broker).refresh(told) : told;
 }
 
-/** Hints of the other services; one that no node of ours signed is dropped. Moleculer's own events begin with `$`. */
+/** Events of other services; an event without a valid signature of a node is dropped. Moleculer's own events begin with `$`. */
 function guardedEvent(next: EventHandler, name: string, runtime: Runtime): EventHandler {
   if (name.startsWith("$")) return next;
   return async (ctx) => {
@@ -168,7 +171,7 @@ function guardedEvent(next: EventHandler, name: string, runtime: Runtime): Event
   };
 }
 
-// Moleculer declares this hook as if it answered a promise; it answers the wrapped function.
+// Moleculer declares this hook as if it returned a promise; it returns the wrapped function.
 const operatorCalls = ((next: (...call: unknown[]) => unknown) =>
   (name: unknown, params: unknown, opts: CallOptions) =>
     next(name, params, asOperator(opts))) as unknown as NonNullable<Middleware["call"]>;

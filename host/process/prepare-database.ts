@@ -1,5 +1,5 @@
-// Which database the services work on, and as whom: the embedded one, one that this process prepares itself, or one that
-// `npm run migrate` prepares for it.
+// Prepares the database of the services: the embedded one, one that this process provisions, or one that `npm run migrate`
+// provisions. Returns the URL with the login of the services.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
@@ -21,12 +21,12 @@ export interface PreparedBy {
   config: Config;
   secrets: Secrets;
   log: Logger;
-  /** Where this process keeps data of its own; the embedded database needs it, and its owner's password. */
+  /** The data folder of this process. The embedded database needs it, and its owner's password. */
   directory: DataDirectory | undefined;
   password: string | undefined;
-  /** Told when the embedded database dies on its own. */
+  /** Called when the embedded database ends by itself. */
   onFailure: (reason: string) => void;
-  /** What is opened here is closed by these. */
+  /** Functions that close what is opened here. */
   closing: (() => Promise<void>)[];
 }
 
@@ -48,7 +48,7 @@ export async function prepareDatabase(by: PreparedBy): Promise<string> {
     const url = completeLogin(config.databaseAppUrl, logins, secrets.bootIfHeld, services);
     const schema = await awaitSchema(url, {
       msMax: config.schemaWaitSeconds * 1_000,
-      tell: (reason) => by.log.warn(`Not ready yet. ${reason}`),
+      report: (reason) => by.log.warn(`Not ready yet. ${reason}`),
     });
     if (schema === "newer") by.log.info(besideNewer);
     return url;
@@ -72,7 +72,7 @@ async function provisionFor(
     nextBootSecret,
     logins: { kinds: config.databaseLogins, passwords: config.databasePasswords },
     forProcess: { services: config.services },
-    tell: (what) => log.info(what),
+    report: (what) => log.info(what),
   });
   if (provisioned.schema === "newer") log.info(besideNewer);
   return provisioned;

@@ -1,18 +1,18 @@
-// /livez and /readyz on HEALTH_PORT, for whoever runs the process (Kubernetes, compose). Up before anything else, so
-// that a start that takes long is seen as such; gone last.
-// Ready: started with its first data, not stopping, and once PostgreSQL, the bus and what else its services need were there.
-// What all processes share may go away after that: each would be taken out of service, and clients would be refused a
-// connection where now they are told 503 with Retry-After at once. `checks` says what is down all the same.
-// Alive: not to be cured by a restart. So a database or bus that is away never fails it; a bus that greets new
-// connections while this process cannot reach itself through it for 15 s does.
-// A node that was denied any of its subjects has left the bus (nats-transporter.ts), and is found by that.
+// /livez and /readyz on HEALTH_PORT, for Kubernetes or compose. The server starts before everything else, so that a long start
+// can be observed, and stops last.
+// Ready: started with the first data, not stopping, and PostgreSQL, the bus and the other needs of the services were available
+// once. Later outages of dependencies that all processes share do not change it: all processes would be taken out of service, and
+// clients would get no connection instead of an immediate 503 with Retry-After. `checks` reports such an outage nevertheless.
+// Alive: a restart would not help. So an unreachable database or bus never fails it. It fails if the bus accepts new connections
+// while this process cannot reach itself through it for 15 s.
+// A node that was denied one of its subjects leaves the bus (nats-transporter.ts), and is detected by that.
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { ServiceBroker } from "moleculer";
 import { errorCode, StartError } from "../../services/shared/start-error.ts";
-import { answersItself, anyGreets, busAnswers, PostgresProbe } from "./health-probes.ts";
+import { answersItself, anyServerGreets, busAnswers, PostgresProbe } from "./health-probes.ts";
 
 const silentMsMax = 15_000;
-/** Answers are shared for so long: however often it is asked, the process is probed at most twice a second. */
+/** Results are shared for this time: the process is probed at most twice a second. */
 const freshMs = 500;
 
 export interface HealthOptions {
@@ -21,9 +21,9 @@ export interface HealthOptions {
   broker: ServiceBroker;
   natsUrls: readonly string[] | undefined;
   natsTlsFirst: boolean;
-  /** undefined as long as the process has no database, or none yet. */
+  /** undefined while the process has no database. */
   databaseUrl: () => string | undefined;
-  /** What its services need besides, and whether it is there. */
+  /** Further needs of its services, and whether they are available. */
   needs: () => Record<string, boolean>;
 }
 
@@ -32,10 +32,11 @@ export interface Verdict {
   checks: Record<string, "ok" | "down">;
 }
 
+/** The HTTP server of both probes. */
 export class ProcessHealth {
   readonly #options: HealthOptions;
-  readonly #livez = shared(() => this.#alive());
-  readonly #readyz = shared(() => this.#ready());
+  readonly #livez = sharedResult(() => this.#alive());
+  readonly #readyz = sharedResult(() => this.#ready());
   #postgres: PostgresProbe | undefined;
   #silentSince: number | undefined;
   #server: Server | undefined;
@@ -62,7 +63,7 @@ export class ProcessHealth {
     });
   }
 
-  /** Started, and the other nodes were told. */
+  /** Called when the process has started and the other nodes were notified. */
   serving(): void {
     this.#serving = true;
   }
@@ -103,7 +104,7 @@ export class ProcessHealth {
       natsUrls === undefined ||
       !broker.started ||
       (await answersItself(broker)) ||
-      !(await anyGreets(natsUrls, natsTlsFirst))
+      !(await anyServerGreets(natsUrls, natsTlsFirst))
     ) {
       this.#silentSince = undefined;
       return verdictOf({ process: true });
@@ -120,8 +121,8 @@ function verdictOf(found: Record<string, boolean | undefined>): Verdict {
   return { ok: known.every(([, ok]) => ok), checks };
 }
 
-/** Everyone who asks while a look is under way, or shortly after, gets its result. */
-function shared<T>(look: () => Promise<T>): () => Promise<T> {
+/** Concurrent and soon following callers share one result. */
+function sharedResult<T>(look: () => Promise<T>): () => Promise<T> {
   let recent: { result: Promise<T>; until: number } | undefined;
   return () => {
     if (recent !== undefined && performance.now() < recent.until) return recent.result;

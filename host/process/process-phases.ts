@@ -1,8 +1,8 @@
-// The moments of a process's life that services take part in: before anything is opened or written, when they look whether
-// they could work at all; when everything is ready, the first data included, and clients are let in; and when it is to
-// stop, before calls under way are waited for.
+// The phases of a process in which services take part: checks before anything is opened or written; the moment when everything is
+// ready, the first data included, and clients are admitted; and the beginning of the stop, before running calls are awaited.
 type Work = () => Promise<void> | void;
 
+/** Functions that services register for the phases. */
 export class ProcessPhases {
   readonly #checks: Work[] = [];
   readonly #openings: Work[] = [];
@@ -10,32 +10,32 @@ export class ProcessPhases {
   readonly #needs = new Map<string, () => boolean>();
   #isReady = false;
 
-  /** Whether calls of others may be answered. */
+  /** Whether calls of other nodes may be answered. */
   get isReady(): boolean {
     return this.#isReady;
   }
 
-  /** @param check throws a StartError where the start could only fail */
+  /** @param check throws a StartError if the start would fail anyway */
   beforeOpening(check: Work): void {
     this.#checks.push(check);
   }
 
-  /** @param open called once, in the order in which it was asked for */
+  /** @param open called once, in the order of registration */
   onceReady(open: Work): void {
     this.#openings.push(open);
   }
 
-  /** @param end lets nobody new in; it is not waited for, and must not throw */
+  /** @param end stops admitting clients; it is not awaited and must not throw */
   onceStopping(end: () => void): void {
     this.#endings.push(end);
   }
 
-  /** @param isThere asked by /readyz until the process was ready once; it must not wait, nor throw */
+  /** @param isThere called by /readyz until the process was ready once; must neither block nor throw */
   needs(what: string, isThere: () => boolean): void {
     this.#needs.set(what, isThere);
   }
 
-  /** What services need beyond the bus and the database, and whether it is there. */
+  /** Needs of services besides the bus and the database, and whether they are available. */
   needed(): Record<string, boolean> {
     return Object.fromEntries([...this.#needs].map(([what, isThere]) => [what, isThere()]));
   }

@@ -1,5 +1,5 @@
-// What one process has once, whatever services run in it: settings, secrets, database, keys, password threads, log. Made by
-// the broker configuration, opened before the first service starts, closed after the last one stopped.
+// The objects that exist once per process, whatever services run in it: settings, secrets, database, keys, password threads, log.
+// Created by the broker configuration, opened before the first service starts, closed after the last one has stopped.
 import { join } from "node:path";
 import type { EntitySchema } from "@mikro-orm/core";
 import type { Logger } from "pino";
@@ -11,7 +11,7 @@ import { postgresEnvironment } from "../settings/config.ts";
 import { connect } from "../database/connect.ts";
 import { assertOneBus, sessionNameFor } from "../database/one-bus.ts";
 import type { Database } from "../../services/shared/database/database.ts";
-import { assertTenancyWall } from "../../services/shared/database/guard.ts";
+import { assertTenantIsolation } from "../../services/shared/database/guard.ts";
 import { assertLogin } from "../database/guard-login.ts";
 import { watchSlowStatements } from "../../services/shared/database/statement-watch.ts";
 import { type DataDirectory, openDataDirectory } from "../embedded/data-directory.ts";
@@ -31,20 +31,21 @@ import { ProcessPhases } from "./process-phases.ts";
 
 const statementTimeoutMs = 5_000;
 
+/** Most members throw before `open`. */
 export class Runtime {
   readonly config: Config;
   readonly log: Logger;
   readonly hasher: PasswordHasher;
   /** undefined unless METRICS_PORT is set: then nothing is measured. */
   readonly metrics: ProcessMetrics | undefined;
-  /** What came on the bus and was not believed. */
+  /** Counts messages on the bus that were rejected. */
   readonly droppedMessages: Dropped = { foreign: 0, stale: 0, repeated: 0, other_start: 0 };
   readonly busTraffic: BusTraffic = noTraffic();
   readonly callsForOthers = new CallsForOthers();
-  /** Tenants' keys, for the services that seal. */
+  /** The tenants' keys, for services that encrypt. */
   readonly keys: KeyCache;
   readonly phases = new ProcessPhases();
-  /** With the other processes of the installation. */
+  /** Compares the settings with those of other processes. */
   readonly comparison = new Comparison(this);
   readonly tracing = new Tracing();
   readonly postgresEnvironment = postgresEnvironment();
@@ -59,7 +60,7 @@ export class Runtime {
   constructor(config: Config, log: Logger) {
     this.config = config;
     this.log = log;
-    this.keys = new KeyCache({ heldMsMax: config.keysHeldSeconds * 1000 });
+    this.keys = new KeyCache({ cachedMsMax: config.keysHeldSeconds * 1000 });
     this.hasher = new PasswordHasher({ workers: config.argon2Workers, queueMax: config.argon2QueueMax });
     this.metrics = config.metricsPort === undefined ? undefined : new ProcessMetrics(this);
   }
@@ -80,29 +81,31 @@ export class Runtime {
     return this.#database;
   }
 
-  /** Whether this process uses a database that does not answer it. */
+  /** Whether the database of this process does not answer. */
   get isDatabaseSilent(): boolean {
     return this.#isDatabaseSilent();
   }
 
-  /** Whether the database is in the data folder. */
+  /** Whether the database lies in the data folder. */
   get keepsData(): boolean {
     return this.config.databaseUrl === undefined && this.config.databaseAppUrl === undefined;
   }
 
-  /** The pool, once it is there. */
+  /** The pool, once it is open. */
   get pool(): Database["pool"] | undefined {
     return this.#database?.pool;
   }
 
-  /** The application login's URL, with its password: for the health probe only. Undefined without a database, or yet. */
+  /**
+   * The URL of the application login with its password, for the health probe only. Undefined without a database or before `open`.
+   */
   get databaseUrl(): string | undefined {
     return this.#connectedTo;
   }
 
   /**
-   * @param entities of all local services; undefined when none of them uses the database
-   * @param onFailure told when the embedded database dies on its own: the process cannot go on
+   * @param entities of all local services; undefined if none of them uses the database
+   * @param onFailure called when the embedded database ends by itself: then the process must end too
    */
   async open(
     entities: readonly EntitySchema[] | undefined,
@@ -138,7 +141,7 @@ export class Runtime {
       sessionName,
     });
     this.#closing.push(() => connected.close());
-    await assertTenancyWall(connected.database);
+    await assertTenantIsolation(connected.database);
     await assertOneBus(connected.database, sessionName);
     await assertLogin(connected.database, config, (excess) => this.log.warn(excess));
     watchSlowStatements(config.slowQueryMs, levelsOf(this.log).child("database"));
@@ -148,7 +151,7 @@ export class Runtime {
     this.#closing.push(() => this.hasher.close());
   }
 
-  /** Closes everything in the reverse order of opening; safe to call twice and after a failed `open`. */
+  /** Closes everything in the reverse order of opening; may be called twice and after a failed `open`. */
   close(): Promise<void> {
     this.#closed ??= (async () => {
       this.keys.clear();

@@ -1,5 +1,5 @@
-// The secrets of a process: those that it was given or has generated, each for one purpose. What none of its services uses
-// it need not hold, and asking for one that is not there says which is missing.
+// The secrets of a process: set or generated, each for one purpose. A process does not need secrets that none of its services
+// uses. Reading a missing one throws an error with its name.
 import { hkdfSync, randomBytes } from "node:crypto";
 import { StartError } from "../../services/shared/start-error.ts";
 import { secretNeeds } from "../settings/secret-needs.ts";
@@ -8,8 +8,8 @@ import type { Config } from "../settings/settings.ts";
 type Given = Pick<Config, "jwtSecret" | "bootSecret" | "busSecret" | "auditSigningKey">;
 
 /**
- * Names in the data folder's file of those that the process uses and was not given.
- * @param embedded it runs the database's server, which has a password too
+ * @returns the names of secrets that the process needs and that were not set; they are generated in the data folder's file
+ * @param embedded whether it runs the database server, which needs a password too
  */
 export function secretsToGenerate(config: Config, embedded: boolean): string[] {
   const needs = secretNeeds(config);
@@ -18,17 +18,18 @@ export function secretsToGenerate(config: Config, embedded: boolean): string[] {
     ...(needs.boot && config.bootSecret === undefined ? ["boot"] : []),
     ...(embedded ? ["postgres"] : []),
   ];
-  // Without a data folder it follows from BOOT_SECRET.
+  // Without a data folder it is derived from BOOT_SECRET.
   return names.length > 0 && needs.audit && config.auditSigningKey === undefined
     ? [...names, "audit"]
     : names;
 }
 
+/** @throws StartError when a missing secret is read */
 export class Secrets {
   readonly #jwt: string | undefined;
   readonly #boot: string | undefined;
   readonly #audit: string | undefined;
-  /** Of all that goes between processes: it seals the bus and signs callers. */
+  /** For everything between processes: it encrypts the bus and signs callers. */
   readonly bus: string;
 
   constructor(given: Given, generated: Readonly<Record<string, string | undefined>>) {
@@ -48,7 +49,7 @@ export class Secrets {
     return held(this.#boot, "BOOT_SECRET");
   }
 
-  /** Of it the key is made that signs the audit log's checkpoints. @throws StartError */
+  /** The key that signs the audit log's checkpoints is derived from it. @throws StartError */
   get audit(): string {
     return held(this.#audit, "AUDIT_SIGNING_KEY");
   }
@@ -58,7 +59,7 @@ export class Secrets {
   }
 }
 
-/** Where there is one process alone, nobody else has to know it. */
+/** A single process without a bus needs no secret that others know. */
 function busSecretOf(bootSecret: string | undefined): string {
   if (bootSecret === undefined) return randomBytes(32).toString("base64url");
   return Buffer.from(hkdfSync("sha256", bootSecret, "", "records bus secret v1", 32)).toString("base64url");

@@ -1,8 +1,10 @@
-// Messages of errors quote what libraries were given: addresses with passwords and tokens, headers. This takes them out.
+// Removes secrets from error messages: libraries quote their input in them, such as addresses with passwords and tokens, and
+// headers.
 
-/** What is looked at of one message: beyond, the line would say nothing more. */
+/** The part of a message that is kept: a longer line would say nothing more. */
 const charsMax = 2_000;
 
+/** @returns at most 2,000 characters, with `[redacted]` in place of secrets */
 export function withoutSecrets(message: string): string {
   return message
     .slice(0, charsMax)
@@ -14,19 +16,19 @@ export function withoutSecrets(message: string): string {
 
 const redacted = "[redacted]";
 
-/** A JSON Web Token is three parts of which the first is base64url of `{"`. */
+/** A JSON Web Token has three parts, the first of which is base64url of a text that begins with `{"`. */
 function withoutToken(word: string): string {
   const at = word.indexOf("eyJ");
   return at < 0 || word.slice(at).split(".").length < 3 ? word : `${word.slice(0, at)}${redacted}`;
 }
 
-/** The id of a bot and its secret, as the Bot API writes them. */
+/** The id of a bot and its secret, in the form of the Bot API. */
 function withoutBotToken(word: string): string {
   const [id = "", secret = ""] = word.split(":", 2);
   return /^\d{6}$/.test(id.slice(-6)) && secret.length >= 30 ? redacted : word;
 }
 
-/** Scheme, host and port stay: they say which dependency it was. */
+/** Keeps scheme, host and port: they identify the dependency. */
 function withoutPath(address: string): string {
   const [scheme, rest] = splitAt(address, "://");
   const end = rest.search(/[/?#]/);

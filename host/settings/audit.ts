@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { secret, setting } from "./entry.ts";
 import * as read from "./readers.ts";
 
-/** undefined: none. */
+/** undefined: no folder. */
 const folder: read.Reader<string | undefined> = (text) =>
   text === "off" ? undefined : read.absolutePath(text);
 

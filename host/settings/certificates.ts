@@ -6,7 +6,7 @@ import { type Reader, Refused } from "./readers.ts";
 
 const certificateBytesMax = 1_048_576;
 
-/** The certificates in the file that is named, as PEM. Each is looked at, so that a wrong file is told at the start. */
+/** Reads the file at the path as PEM. Each certificate is parsed, so that a wrong file is reported at the start. */
 export const certificates: Reader<string> = (path) => {
   let text: string;
   try {

@@ -1,7 +1,7 @@
 /**
- * Reads the environment once, at start. Every fault is named at once, as one sentence a line, so that nobody
- * mends a deployment one restart at a time. Nothing else in the project reads `process.env`.
- * Texts of secrets are never repeated. A variable set to "" counts as not set (as compose files pass them).
+ * Reads the environment once, at the start. All faults are reported together, one sentence per line, so that a
+ * deployment is not corrected one restart at a time. No other code of the project reads `process.env`.
+ * Values of secrets are never repeated. A variable set to "" counts as not set (compose files pass such).
  */
 import { readFileSync, statSync } from "node:fs";
 import { errorCode } from "../../services/shared/start-error.ts";
@@ -13,7 +13,7 @@ import { withMinioNames } from "./store.ts";
 
 const secretFileBytesMax = 65_536;
 
-/** `message` is all `faults`, one sentence a line; it holds no secret and may be printed. */
+/** `message` contains all `faults`, one sentence per line; it holds no secret and may be printed. */
 export class ConfigError extends Error {
   readonly faults: readonly string[];
   constructor(faults: readonly string[]) {
@@ -26,7 +26,7 @@ export class ConfigError extends Error {
 const byName = new Map<string, Setting<unknown>>(Object.values(settings).map((each) => [each.name, each]));
 
 /**
- * The checked settings of this process.
+ * @returns the checked settings of this process
  * @throws ConfigError naming every fault of the environment
  */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
@@ -43,19 +43,19 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
       values[field] = setting.reader(text);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      // A default that follows from a faulty setting fails with it; one sentence is enough.
+      // A default that depends on a faulty setting fails with it; one sentence is enough.
       if (given.has(setting.name) || faults.length === 0)
         faults.push(`${setting.name} ${error.message}${setting.secret ? "" : `, not ${quoted(text)}`}.`);
     }
   }
-  // The loop above gave each field the result of that field's own reader; TypeScript cannot follow it.
+  // Each field got the result of its own reader in the loop above; TypeScript cannot express that.
   const config = values as Config;
   faults.push(...faultsBetween(config, isGiven));
   if (faults.length > 0) throw new ConfigError(faults);
   return Object.freeze(config);
 }
 
-/** Every setting for the README: variable, default as text ("" for none) and meaning. */
+/** @returns every setting for docs/settings.md: variable, default as text ("" for none) and meaning */
 export function describeSettings(): { name: string; default: string; meaning: string }[] {
   return [...byName.values()].map(({ name, shown, meaning, secret }) => ({
     name: secret ? `${name}, ${name}_FILE` : name,
@@ -68,7 +68,7 @@ const isSet = (text: string | undefined): text is string => text !== undefined &
 
 const quoted = (text: string) => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
 
-/** What was given, from the variables themselves or, for secrets, from the files that `<NAME>_FILE` names. */
+/** @returns the texts of all set variables; for secrets also from the files that `<NAME>_FILE` names */
 function givenTexts(env: NodeJS.ProcessEnv, faults: string[]): Map<string, string> {
   const given = new Map<string, string>();
   for (const { name, secret } of byName.values()) {
@@ -83,7 +83,7 @@ function givenTexts(env: NodeJS.ProcessEnv, faults: string[]): Map<string, strin
   return given;
 }
 
-/** By what each member's name has for the mark, in lower case. */
+/** @returns the members of a family by the variable part of their names, in lower case */
 function membersOf(family: string, env: NodeJS.ProcessEnv, faults: string[]): Map<string, string> {
   const beginning = family.slice(0, -familyMark.length);
   const members = new Map<string, string>();
@@ -114,7 +114,7 @@ function givenText(
 
 function readSecretFile(name: string, path: string, faults: string[]): string | undefined {
   try {
-    // A device or a pipe would block or never end, so only plain files are read.
+    // Only plain files are read: a device or a pipe could block or never end.
     const stat = statSync(path);
     const fault = !stat.isFile() ? "no plain file" : stat.size > secretFileBytesMax ? "too large" : undefined;
     const text = fault === undefined ? readFileSync(path, "utf8").trim() : "";
@@ -128,7 +128,7 @@ function readSecretFile(name: string, path: string, faults: string[]): string | 
   return undefined;
 }
 
-/** What PostgreSQL's clients read of the environment, as a URL need not say everything; for a thread that is given no more. */
+/** Environment variables that PostgreSQL clients read in addition to a URL; for a thread without any other environment. */
 export const postgresEnvironment = (environment: NodeJS.ProcessEnv = process.env): Record<string, string> =>
   Object.fromEntries(
     Object.entries(environment).flatMap(([name, value]) =>

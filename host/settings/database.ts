@@ -1,4 +1,4 @@
-/** Settings of the database: who owns it, and as whom the services work. */
+/** Settings of the database: its owner, and the logins of the services. */
 import { defaultLogins, kindFor, type LoginKind } from "../database/logins.ts";
 import { restoreSuffix } from "../../services/shared/database/scope.ts";
 import { rightsByService } from "../database/grants/registry.ts";
@@ -6,7 +6,7 @@ import { family, isProduction, secret, setting } from "./entry.ts";
 import * as read from "./readers.ts";
 
 const kindsMax = 20;
-/** `<login>_platform` and `<login>_restore` are roles of a login, which another database's login must not be called. */
+/** `<login>_platform` and `<login>_restore` are roles of a login, so no kind of login may have these names. */
 const reserved: ReadonlySet<string> = new Set(["platform", restoreSuffix]);
 const known = Object.keys(rightsByService);
 
@@ -24,8 +24,8 @@ const logins: read.Reader<readonly LoginKind[]> = (text) => {
 function readKind(part: string): LoginKind {
   const [, kind = "", list = ""] = /^([a-z][a-z0-9]{0,19}) *= *([a-z*][a-z*, -]*)$/.exec(part) ?? [];
   const services = list === "*" ? known : list.split(",").map((each) => each.trim());
-  const strangers = services.filter((service) => !known.includes(service));
-  if (kind === "" || reserved.has(kind) || strangers.length > 0)
+  const unknownNames = services.filter((service) => !known.includes(service));
+  if (kind === "" || reserved.has(kind) || unknownNames.length > 0)
     throw new read.Refused(
       `must list logins as name=service,service or name=*, the services among ${known.join(", ")}`,
     );
@@ -37,8 +37,9 @@ const listed = defaultLogins
   .join(";");
 
 /**
- * By kind of process: with the replicas of k8s/overlays/production and one more of each, as a rollout has them, the sum stays below
- * the 100 connections of PostgreSQL (test/deploy/connections.test.ts). One of them listens for jobs, two where a service has a runner of its own (mail, messenger).
+ * By kind of process. With the replicas of k8s/overlays/production, and one more of each during a rollout, the sum stays below
+ * PostgreSQL's 100 connections (test/deploy/connections.test.ts). One connection listens for jobs, two if a service has a
+ * runner of its own (mail, messenger).
  */
 const poolMaxes: Readonly<Record<string, number>> = {
   accounts: 5,
@@ -49,7 +50,7 @@ const poolMaxes: Readonly<Record<string, number>> = {
 };
 const poolMaxOfAll = 10;
 
-/** @param services as SERVICES has them; undefined: all */
+/** @param services as in SERVICES; undefined: all */
 function poolMaxFor(services: string | undefined): number {
   const wanted = services?.split(",").map((each) => each.trim());
   const kind = kindFor(defaultLogins, wanted)?.kind;

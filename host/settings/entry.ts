@@ -1,23 +1,23 @@
-/** One setting of the service: its environment variable, default, meaning and reader. */
+/** One setting: its environment variable, default, meaning and reader. */
 import { readFlag, Refused } from "./readers.ts";
 import type { Reader } from "./readers.ts";
 
-/** The text in force of another setting (given or default), for defaults that follow from it. */
+/** The current text of another setting (set or default), for defaults that depend on it. */
 export type Lookup = (name: string) => string | undefined;
 
 export interface Setting<T> {
   readonly name: string;
   readonly meaning: string;
   readonly reader: Reader<T>;
-  /** The text used when nothing is given; undefined: the setting stays undefined. */
+  /** The text used when the variable is not set; undefined: the setting is undefined. */
   readonly fallback: (textOf: Lookup) => string | undefined;
-  /** The default as the README shows it. */
+  /** The default as shown in docs/settings.md. */
   readonly shown: string;
-  /** Its text is never repeated in a message, and `<NAME>_FILE` may name a file that holds it. */
+  /** The value is never repeated in a message, and `<NAME>_FILE` may name a file with it. */
   readonly secret: boolean;
 }
 
-/** A setting that always has a value; `shown` describes a computed default. */
+/** A setting that always has a value. @param shown describes a computed default */
 export function setting<T>(
   name: string,
   reader: Reader<T>,
@@ -29,6 +29,7 @@ export function setting<T>(
   return { name, meaning, reader, fallback: compute, shown, secret: false };
 }
 
+/** A setting that may be undefined. @param shown describes what happens then */
 export function optional<T>(
   name: string,
   reader: Reader<T>,
@@ -38,6 +39,7 @@ export function optional<T>(
   return { name, meaning, reader, fallback: () => undefined, shown, secret: false };
 }
 
+/** An optional setting whose value is secret. */
 export function secret<T>(
   name: string,
   reader: Reader<T>,
@@ -47,12 +49,12 @@ export function secret<T>(
   return { ...optional(name, reader, meaning, shown), secret: true };
 }
 
-/** The part of a family's name that stands for what each member adds, in capitals. */
+/** The variable part in the name of a family. */
 export const familyMark = "<KIND>";
 
 /**
- * Secrets of which there may be several, one variable for each: `NAME_<KIND>`, by the member's name in lower case. The
- * text of all of them together is JSON (see config.ts).
+ * Several secrets with one variable each: `NAME_<KIND>`. The result has them by the member's name in lower case. Internally the
+ * text of all members is one JSON object (see config.ts).
  */
 export function family<T>(
   name: string,
@@ -74,6 +76,9 @@ export function family<T>(
   return { name, meaning, reader, fallback: () => "{}", shown, secret: true };
 }
 
+/** Whether a value of NODE_ENV means production. */
 export const saysProduction = (text: string | undefined) => /^prod(?:uction)?$/i.test(text ?? "");
+/** Whether NODE_ENV means production. */
 export const isProduction = (textOf: Lookup) => saysProduction(textOf("NODE_ENV"));
+/** Whether DEMO_MODE is on, set or by default. */
 export const isDemo = (textOf: Lookup) => readFlag(textOf("DEMO_MODE") ?? "") === true;

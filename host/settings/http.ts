@@ -1,4 +1,4 @@
-/** Settings of what clients may hold of a gateway: connections and memory. */
+/** Settings of a gateway's bounds for clients: connections and memory. */
 import { setting } from "./entry.ts";
 import * as read from "./readers.ts";
 

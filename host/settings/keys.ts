@@ -1,4 +1,4 @@
-/** Settings of the keys that seal patients' texts. */
+/** Settings of the keys that encrypt patients' texts. */
 import { secret, setting } from "./entry.ts";
 import * as read from "./readers.ts";
 

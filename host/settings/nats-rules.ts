@@ -6,7 +6,7 @@ const hasLogin = (url: string) => {
   return username !== "" || password !== "";
 };
 
-/** The settings that give a login to NATS, by those that do. */
+/** @returns the names of the settings that contain a login to NATS */
 export function natsLogins(values: Partial<Config>): string[] {
   return Object.entries({
     NATS_URL: values.natsUrls?.some(hasLogin) === true ? true : undefined,
@@ -16,7 +16,7 @@ export function natsLogins(values: Partial<Config>): string[] {
   }).flatMap(([name, value]) => (value === undefined ? [] : [name]));
 }
 
-/** @returns sentences on what is wrong between the settings of the bus; they hold no secret */
+/** @returns sentences on contradictions between the settings of the bus; they hold no secret */
 export function natsFaults(values: Partial<Config>, isGiven: (name: string) => boolean): string[] {
   const urls = values.natsUrls ?? [];
   const faults: string[] = [];

@@ -1,4 +1,4 @@
-/** Settings of the bus: which servers of NATS, by which login, under which certificates. */
+/** Settings of the bus: the NATS servers, the login, the certificates. */
 import { certificates } from "./certificates.ts";
 import { optional, secret, setting } from "./entry.ts";
 import * as read from "./readers.ts";

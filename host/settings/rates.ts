@@ -1,4 +1,4 @@
-/** Settings of how often one may call, whatever is called. The rates of single operations stand with them. */
+/** Settings of general rate limits. The limits of single operations are beside those operations' settings. */
 import { setting } from "./entry.ts";
 import { wholeNumber } from "./readers.ts";
 

@@ -1,12 +1,12 @@
 /**
- * Readers of settings: each turns the text of one environment variable into a value or throws `Refused` with
- * the rest of the sentence "<NAME> …". They never repeat the text itself: it may be a secret.
+ * Readers of settings: each parses the text of one environment variable, or throws `Refused` with the rest of the sentence
+ * "<NAME> …". They never repeat the text: it may be a secret.
  */
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { withoutTrailing } from "../../services/shared/trailing.ts";
 
-/** Why a text is no valid value, as the words that follow the setting's name: "must be …". */
+/** Why a text is not a valid value, as the words after the setting's name: "must be …". */
 export class Refused extends Error {}
 
 export type Reader<T> = (text: string) => T;
@@ -27,12 +27,13 @@ export const wholeNumber =
     return value;
   };
 
-/** "true", "false" and their usual spellings; undefined for anything else. */
+/** Parses "true", "false" and their usual spellings; undefined for other texts. */
 export function readFlag(text: string): boolean | undefined {
   if (/^(?:true|1|yes|on)$/i.test(text)) return true;
   return /^(?:false|0|no|off)$/i.test(text) ? false : undefined;
 }
 
+/** true or false */
 export const flag: Reader<boolean> = (text) => {
   const value = readFlag(text);
   if (value === undefined) throw new Refused("must be true or false");
@@ -47,7 +48,7 @@ export const oneOf =
     return value;
   };
 
-/** Comma-separated; at most 100 parts; empty parts are dropped. */
+/** Comma-separated, at most 100 parts; empty parts are dropped. */
 export const listOf =
   <T>(part: Reader<T>): Reader<readonly T[]> =>
   (text) => {
@@ -56,11 +57,13 @@ export const listOf =
     return parts.filter((each) => each !== "").map(part);
   };
 
+/** A path, made absolute from the current folder. */
 export const absolutePath: Reader<string> = (text) => {
   if (text.includes("\0")) throw new Refused("must be a path");
   return resolve(text);
 };
 
+/** An IP address or a host name. */
 export const hostToBind: Reader<string> = (text) => {
   const labels = text.split(".");
   const isName =
@@ -82,7 +85,7 @@ export const mailSender: Reader<string> = plainText(
   "an e-mail address, or a name followed by one in angle brackets",
 );
 
-/** A URL of one of the schemes, as written. */
+/** A URL with one of the schemes; the text is returned unchanged. */
 export const urlOf =
   (schemes: readonly string[], needs: (url: URL) => string | undefined = () => undefined): Reader<string> =>
   (text) => {
@@ -95,17 +98,20 @@ export const urlOf =
   };
 
 const hostNeeded = (url: URL) => (url.hostname === "" ? "must name a host" : undefined);
+/** Addresses of NATS servers, each with a host. */
 export const natsUrls = listOf(urlOf(["nats", "tls"], hostNeeded));
+/** An address of a mail server, optionally with `?tls=off` or `?tls=required`. */
 export const smtpUrl = urlOf(["smtp", "smtps"], (url) =>
   /^(?:|\?tls=(?:off|required))$/.test(url.search)
     ? hostNeeded(url)
     : "must have no query but ?tls=off or ?tls=required",
 );
+/** A PostgreSQL URL with the name of a database. */
 export const databaseUrl = urlOf(["postgres", "postgresql"], (url) =>
   url.pathname.length < 2 ? "must name a database after the host" : undefined,
 );
 
-/** An http(s) address without query, fragment or credentials; a slash at its end is taken off. */
+/** An http(s) address without query, fragment or credentials; a trailing slash is removed. */
 export const webAddress: Reader<string> = (text) => {
   urlOf(["http", "https"], (url) =>
     url.username || url.password || /[?#]/.test(text)
@@ -115,14 +121,14 @@ export const webAddress: Reader<string> = (text) => {
   return withoutTrailing(text, "/");
 };
 
-/** `*` or an origin exactly as browsers send it: scheme, host and port, nothing after. */
+/** `*`, or an origin exactly as browsers send it: scheme, host and port. */
 export const corsOrigin: Reader<string> = (text) => {
   if (text !== "*" && URL.parse(text)?.origin !== text)
     throw new Refused("must list origins such as https://app.example, or be *");
   return text;
 };
 
-/** What stands in files to be filled in. */
+/** The beginning of placeholders in files that operators fill in. */
 const placeholderMark = "REPLACE";
 
 /** An IP address, or a subnet such as 10.0.0.0/8. */
@@ -141,7 +147,7 @@ export const subnet: Reader<string> = (text) => {
   return text;
 };
 
-/** Key material: 32 to 512 characters (RFC 7518 §3.2 wants 256 bits for HS256), none of a handful repeated. */
+/** Key material: 32 to 512 characters (RFC 7518 §3.2 requires 256 bits for HS256), with at least 8 different ones. */
 export const keyMaterial: Reader<string> = (text) => {
   if (text.length < 32 || text.length > 512) throw new Refused("must have 32 to 512 characters");
   if (new Set(text).size < 8) throw new Refused("must have at least 8 different characters");

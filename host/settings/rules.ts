@@ -1,4 +1,4 @@
-/** Rules between settings: what must be given together, what may not be published, what may not collide. */
+/** Rules between settings: what must be set together, what is published, and what collides. */
 import type { Config } from "./settings.ts";
 import { natsFaults } from "./nats-rules.ts";
 import { storeFaults } from "./store-rules.ts";
@@ -6,18 +6,19 @@ import { passwordFault } from "../../services/shared/passwords/password-policy.t
 import { secretNeeds } from "./secret-needs.ts";
 import { needsOwnPassword, publishedDemoPassword } from "../../services/shared/demo-sign-in.ts";
 
-/** The marks of values copied from documentation, examples and templates. */
+/** Marks of values that were copied from documentation, examples and templates. */
 const placeholder =
   /secret|password|change[-_ ]?(?:me|this|it)|replace[-_ ]?(?:me|this|with)|your[-_ ]?(?:own|jwt|key)|placeholder|example|insecure|default|demo|dummy|sample|minioadmin|0123456789abcdef|1234567890|qwertyuiop/i;
 
-/** Published demo values and placeholders: anyone can know them. */
+/** Whether a value is a published demo value or a placeholder: anybody can know it. */
 function isPublished(text: string): boolean {
   return text === publishedDemoPassword || placeholder.test(text);
 }
 
 /**
- * Sentences on what is wrong between settings. `values` lacks the settings that could not be read (they have
- * their own fault already); `isGiven` tells whether a variable, or its `_FILE`, was set at all.
+ * @returns sentences on contradictions between settings
+ * @param values without the settings that could not be parsed (they have their own fault already)
+ * @param isGiven whether a variable, or its `_FILE`, was set at all
  */
 export function faultsBetween(values: Partial<Config>, isGiven: (name: string) => boolean): string[] {
   return [
@@ -32,7 +33,7 @@ export function faultsBetween(values: Partial<Config>, isGiven: (name: string) =
   ];
 }
 
-/** A password that one process makes is not known to the others: where the first data are made elsewhere it has to be set. */
+/** A generated password is unknown to other processes: if another process creates the first data, the password must be set. */
 function demoFaults({ production, demoMode, demoPassword, host, services }: Partial<Config>): string[] {
   if (production || demoMode === undefined || demoPassword === undefined || host === undefined) return [];
   const seeds = services === undefined || services.includes("users");
@@ -42,8 +43,8 @@ function demoFaults({ production, demoMode, demoPassword, host, services }: Part
 }
 
 /**
- * Processes that share a bus or a database share secrets, and production keeps its own: none is generated. Each process
- * needs those that it uses, and no other.
+ * Processes that share a bus or a database share secrets, and in production no secret is generated. Each process needs only the
+ * secrets that it uses.
  */
 function secretFaults(values: Partial<Config>, isGiven: (name: string) => boolean): string[] {
   const reason = values.production
@@ -59,7 +60,7 @@ function secretFaults(values: Partial<Config>, isGiven: (name: string) => boolea
   const wanted = {
     JWT_SECRET: needs.jwt,
     BOOT_SECRET: needs.boot,
-    // These two follow from BOOT_SECRET where it is.
+    // These two are derived from BOOT_SECRET if it is set.
     AUDIT_SIGNING_KEY: needs.audit && !hasBoot,
     BUS_SECRET: isGiven("NATS_URL") && !hasBoot,
   };
@@ -89,7 +90,7 @@ function publishedSecrets(values: Partial<Config>): string[] {
 function productionFaults(values: Partial<Config>, isGiven: (name: string) => boolean): string[] {
   if (!values.production) return [];
   const faults: string[] = [];
-  // Only a process that makes the first superadmin needs to know the password.
+  // Only a process that creates the first superadmin needs the password.
   if (!isGiven("ADMIN_PASSWORD") && (values.services === undefined || values.services.includes("users")))
     faults.push("ADMIN_PASSWORD (or ADMIN_PASSWORD_FILE) must be set in production.");
   if (values.adminPassword && isPublished(values.adminPassword))
@@ -118,7 +119,7 @@ function loginFaults({ databaseLogins, databasePasswords }: Partial<Config>): st
     .map((kind) => `DATABASE_PASSWORD_${kind.toUpperCase()} is the password of no login in DATABASE_LOGINS.`);
 }
 
-/** The owner's work needs connections of its own: only the services' may be lent. */
+/** The owner needs connections of its own: only those of the services may go through a pooler. */
 function poolerFaults({ databasePooler }: Partial<Config>, isGiven: (name: string) => boolean): string[] {
   if (databasePooler !== "transaction" || isGiven("DATABASE_APP_URL")) return [];
   return ["DATABASE_POOLER is about DATABASE_APP_URL (or DATABASE_APP_URL_FILE), which must be set with it."];

@@ -1,4 +1,4 @@
-/** Settings of where and how a process runs: addresses, bus, log. */
+/** Settings of a process: addresses, bus, log. */
 import { hostname } from "node:os";
 import { logLevels } from "../../services/shared/log-levels.ts";
 import { operatorNameForm } from "../../services/shared/operator.ts";

@@ -1,13 +1,13 @@
-/** Which secrets a process uses, by what it runs: each is given to the processes that use it, and to no other. */
+/** Which secrets a process needs, by its services: each secret is given only to the processes that use it. */
 import { kindFor } from "../database/logins.ts";
 import type { Config } from "./settings.ts";
 
 export interface SecretNeeds {
-  /** Signs and reads tokens. */
+  /** To sign and verify tokens. */
   jwt: boolean;
-  /** Wraps the keys at rest; and what prepares a database proves by it that it is the right one. */
+  /** To wrap the keys at rest, and to check before preparing a database that it is the right one. */
   boot: boolean;
-  /** Signs checkpoints of the audit log. */
+  /** To sign checkpoints of the audit log. */
   audit: boolean;
 }
 
@@ -15,6 +15,7 @@ type Facts = Partial<
   Pick<Config, "services" | "databaseUrl" | "databaseAppUrl" | "databaseLogins" | "databasePasswords">
 >;
 
+/** @returns which secrets a process with these settings uses */
 export function secretNeeds(facts: Facts): SecretNeeds {
   const { services, databaseUrl, databaseAppUrl } = facts;
   const runs = (folder: string) => services === undefined || services.includes(folder);
@@ -27,7 +28,7 @@ export function secretNeeds(facts: Facts): SecretNeeds {
   };
 }
 
-/** A login's password that is set nowhere follows from BOOT_SECRET. */
+/** A login's password that is not set is derived from BOOT_SECRET. */
 function derivesPassword({ services, databaseAppUrl, databaseLogins, databasePasswords }: Facts): boolean {
   if (databaseAppUrl === undefined || /^\w+:\/\/[^/?@]+@/.test(databaseAppUrl)) return false;
   const login = kindFor(databaseLogins ?? [], services);

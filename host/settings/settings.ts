@@ -1,4 +1,4 @@
-// All settings, and the type of what they are when they were read.
+// All settings, and the type of their parsed values.
 import { accountSettings } from "./accounts.ts";
 import { auditSettings } from "./audit.ts";
 import { backupSettings } from "./backups.ts";
@@ -36,5 +36,5 @@ export const settings = {
 
 type ValueOf<S> = S extends Setting<infer T> ? T : never;
 
-/** All settings, read and checked. Durations carry their unit; paths are absolute; URLs end without a slash. */
+/** All settings, parsed and checked. Durations have their unit in the name; paths are absolute; URLs have no trailing slash. */
 export type Config = { readonly [K in keyof typeof settings]: ValueOf<(typeof settings)[K]> };

@@ -5,9 +5,10 @@ import type { Config } from "./settings.ts";
 
 const needed = ["S3_BUCKET", "S3_ACCESS_KEY", "S3_SECRET_KEY"];
 const useless = [...needed, "S3_PREFIX", "S3_CA_FILE", "S3_RETENTION_DAYS"];
-/** A name without a dot, or in a domain that is no public one. */
+/** A name without a dot, or in a private domain. */
 const privateName = /^[^.]+$|\.(?:local|internal|lan|test|svc|localhost|home\.arpa|cluster\.local)$/;
 
+/** @returns sentences on contradictions between the settings of the store */
 export function storeFaults(values: Partial<Config>, isGiven: (name: string) => boolean): string[] {
   const missing = needed.filter((name) => !isGiven(name));
   if (!isGiven("S3_ENDPOINT")) {

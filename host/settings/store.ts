@@ -1,9 +1,9 @@
-/** Settings of where backups are kept: a folder, or a bucket of an S3 server. */
+/** Settings of the store for backups: a folder, or a bucket of an S3 server. */
 import { certificates } from "./certificates.ts";
 import { optional, secret, setting } from "./entry.ts";
 import * as read from "./readers.ts";
 
-/** The names that such stores were long set up by: read where ours is not set. */
+/** Common names of MinIO's settings: read if ours is not set. */
 const olderNames: Readonly<Record<string, string>> = {
   S3_BUCKET: "MINIO_BUCKET",
   S3_REGION: "MINIO_REGION",
@@ -13,7 +13,7 @@ const olderNames: Readonly<Record<string, string>> = {
   S3_SECRET_KEY_FILE: "MINIO_SECRET_KEY_FILE",
 };
 
-/** The environment with what `MINIO_*` says under our names; faults name both, where both are set and differ. */
+/** @returns the environment with `MINIO_*` variables under our names; a fault names both variables if both are set and differ */
 export function withMinioNames(env: NodeJS.ProcessEnv, faults: string[]): NodeJS.ProcessEnv {
   const renamed: NodeJS.ProcessEnv = { ...env };
   const take = (ours: string, theirs: string, text: string | undefined) => {
@@ -27,7 +27,7 @@ export function withMinioNames(env: NodeJS.ProcessEnv, faults: string[]): NodeJS
   return renamed;
 }
 
-/** A URL, or a host beside MINIO_PORT and MINIO_USE_SSL, which is true where it is not set: as minio's clients have it. */
+/** A URL, or a host with MINIO_PORT and MINIO_USE_SSL (default true), as in minio's clients. */
 function minioEndpoint(env: NodeJS.ProcessEnv, faults: string[]): string | undefined {
   const { MINIO_ENDPOINT: host, MINIO_PORT: port, MINIO_USE_SSL: ssl } = env;
   if (!host || host.includes("://")) return host;
@@ -36,14 +36,14 @@ function minioEndpoint(env: NodeJS.ProcessEnv, faults: string[]): string | undef
   return `${secure === false ? "http" : "https"}://${host}${port ? `:${port}` : ""}`;
 }
 
-/** http(s)://host[:port] and nothing more: buckets stand in the path, or before the host. */
+/** http(s)://host[:port] without a path: buckets are part of the path or of the host name. */
 const endpoint: read.Reader<string> = (text) => {
   const address = read.webAddress(text);
   if (URL.parse(address)?.pathname !== "/") throw new read.Refused("must have no path");
   return address;
 };
 
-/** S3's own rules; no dots, which a certificate for all buckets would not cover. */
+/** S3's own rules, without dots: a wildcard certificate would not cover them. */
 const bucketName = read.plainText(
   /^[a-z0-9](?:[a-z0-9-]{1,61}[a-z0-9])$/,
   "3 to 63 small letters, digits and dashes",

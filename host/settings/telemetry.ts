@@ -1,4 +1,4 @@
-/** Settings of logs and traces. Those of traces have the names that OpenTelemetry gave them. */
+/** Settings of logs and traces. Those of traces have OpenTelemetry's names. */
 import { optional, secret, setting } from "./entry.ts";
 import * as read from "./readers.ts";
 import { Refused } from "./readers.ts";
@@ -14,7 +14,7 @@ const samplers = [
 
 const pairsMax = 50;
 
-/** `name=value,name=value`, values percent-encoded, as W3C's baggage has it. Nothing is repeated: it may be a secret. */
+/** `name=value,name=value` with percent-encoded values, as in W3C's baggage. Errors repeat nothing: it may be a secret. */
 const pairs: read.Reader<Readonly<Record<string, string>>> = (text) => {
   const entries = text.split(",").filter((each) => each.trim() !== "");
   if (entries.length > pairsMax) throw new Refused(`must have at most ${pairsMax} pairs`);

@@ -1,10 +1,10 @@
-/** Settings of what goes out to addresses that tenants chose. */
+/** Settings of deliveries to addresses that tenants chose. */
 import { setting } from "./entry.ts";
 import * as read from "./readers.ts";
 
 const waitsMax = 50;
 
-/** Seconds before each try, the first of them included. */
+/** Seconds before each attempt, the first one included. */
 const waits: read.Reader<readonly number[]> = (text) => {
   const seconds = read.listOf(read.wholeNumber(0, 604_800))(text);
   if (seconds.length === 0 || seconds.length > waitsMax)

@@ -1,4 +1,4 @@
-// Switches tracing on where OpenTelemetry's variables say so. Off, nothing of its SDK is loaded.
+// Starts tracing if OpenTelemetry's variables are set. Otherwise its SDK is not loaded.
 import type { Logger } from "pino";
 import { levelsOf } from "../../services/shared/log-levels.ts";
 import type { Config } from "../settings/settings.ts";
@@ -6,20 +6,21 @@ import type { Tracer } from "../../services/shared/tracing.ts";
 
 export interface StartedTracing {
   readonly tracer: Tracer;
-  /** Sends what waits, for so long as it is worth it; afterwards nothing is recorded. Rejects never. */
+  /** Sends the waiting spans, for a bounded time; afterwards nothing is recorded. Never rejects. */
   close(): Promise<void>;
 }
 
+/** Whether an exporter is configured and tracing is not switched off. */
 const isTraced = ({ otelDisabled, otelEndpoint, otelTracesEndpoint, otelTracesExporter }: Config) =>
   !otelDisabled &&
   otelTracesExporter !== "none" &&
   (otelEndpoint !== undefined || otelTracesEndpoint !== undefined);
 
-/** Of a process. */
+/** The tracing of a process. */
 export class Tracing {
   #started: StartedTracing | undefined;
 
-  /** undefined unless traces are sent anywhere. */
+  /** undefined unless traces are exported. */
   get tracer(): Tracer | undefined {
     return this.#started?.tracer;
   }

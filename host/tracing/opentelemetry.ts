@@ -1,7 +1,7 @@
-// OpenTelemetry's SDK, behind our own spans: loaded by open-tracing.ts alone. Spans are made by our own hooks (gateway, actions,
-// statements, jobs, deliveries) and not by its instrumentations: those patch packages while they are loaded, which ES modules do
-// not allow, and would note values that must not leave the process. Moleculer's own tracing is not used either: it speaks no
-// OTLP, and its spans hold parameters.
+// OpenTelemetry's SDK behind our own spans; loaded only by open-tracing.ts. Our own hooks (gateway, actions, statements, jobs,
+// deliveries) make the spans, and not its instrumentations: those patch packages while they are loaded, which ES modules do not
+// allow, and would record values that must not leave the process. Moleculer's own tracing is not used either: it has no OTLP
+// exporter, and its spans contain parameters.
 import {
   type Attributes,
   type Context,
@@ -34,7 +34,7 @@ import { version } from "../../services/shared/version.ts";
 import type { StartedTracing } from "./open-tracing.ts";
 import { readTraceparent } from "./traceparent.ts";
 
-/** Of spans that are over and not sent; what is beyond is dropped and counted. */
+/** Finished spans that wait to be sent; further ones are dropped and counted. */
 const waitingMax = 4_096;
 const batchMax = 512;
 const sendEveryMs = 2_000;
@@ -50,6 +50,7 @@ const kinds: Readonly<Record<SpanKind, Kind>> = {
   internal: Kind.INTERNAL,
 };
 
+/** Starts the exporter. Spans are sent every 2 s in batches of at most 512. */
 export function startTracing(config: Config, log: Logger): StartedTracing {
   const exporter = new OTLPTraceExporter({
     url: config.otelTracesEndpoint ?? `${config.otelEndpoint}/v1/traces`,
@@ -97,11 +98,11 @@ function samplerOf({ otelSampler, otelSamplerRatio }: Config): Sampler {
     always_off: () => new AlwaysOffSampler(),
     traceidratio: () => new TraceIdRatioBasedSampler(otelSamplerRatio),
   }[root as "always_on" | "always_off" | "traceidratio"]();
-  // What goes on in a trace of ours was decided when that began.
+  // In a trace of ours the decision was made when the trace began.
   return new ParentBasedSampler({ root: own });
 }
 
-/** A collector that is away costs its spans, and one line a minute. */
+/** If the collector is unreachable, spans are lost, and one line a minute is logged. */
 function warning(exporter: SpanExporter, log: Logger): SpanExporter {
   let lost = 0;
   let warnedAt = Number.NEGATIVE_INFINITY;
@@ -135,7 +136,7 @@ class SdkTracer implements Tracer {
     return this.#open(name, { kind: kinds[kind], attributes: facts, links }, ROOT_CONTEXT);
   }
 
-  goOn(traceparent: unknown, name: string, kind: SpanKind, facts: SpanFacts): OpenSpan | undefined {
+  continue(traceparent: unknown, name: string, kind: SpanKind, facts: SpanFacts): OpenSpan | undefined {
     const known = readTraceparent(traceparent);
     if (known === undefined || (known.traceFlags & TraceFlags.SAMPLED) === 0) return undefined;
     const parent = trace.setSpanContext(ROOT_CONTEXT, { ...known, isRemote: true });
@@ -178,7 +179,7 @@ class SdkSpan implements OpenSpan {
     this.#span.updateName(name);
   }
 
-  note(facts: SpanFacts): void {
+  addFacts(facts: SpanFacts): void {
     this.#span.setAttributes(facts);
   }
 

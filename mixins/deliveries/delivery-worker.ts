@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Runtime } from "../../host/process/runtime.ts";
-import { follow } from "../../services/shared/tracing.ts";
+import { runInContext } from "../../services/shared/tracing.ts";
 import type { Attempt, Channel, Delivery, AttemptOutcome } from "./channel.ts";
 import { inBatches } from "../../services/shared/in-batches.ts";
 import { cancelDue, readDue, type DeliveryResult, writeResults } from "./due-deliveries.ts";
@@ -177,11 +177,13 @@ export class DeliveryWorker<Settings> {
   async #sendInTrace(delivery: Delivery, settings: Settings): Promise<Attempt> {
     const facts = { "records.event": delivery.kind, "records.attempt": delivery.attempts + 1 };
     const name = `deliver ${this.#channel.name}`;
-    const span = this.#runtime.tracing.tracer?.goOn(delivery.trace, name, "client", facts);
+    const span = this.#runtime.tracing.tracer?.continue(delivery.trace, name, "client", facts);
     const trace = span === undefined ? undefined : { requestId: undefined, span };
-    const attempt = await follow(trace, () => this.#channel.send(delivery, settings, this.#aborting.signal));
-    if (attempt.statusCode !== null) span?.note({ "http.response.status_code": attempt.statusCode });
-    span?.note({ "records.outcome": attempt.outcome });
+    const attempt = await runInContext(trace, () =>
+      this.#channel.send(delivery, settings, this.#aborting.signal),
+    );
+    if (attempt.statusCode !== null) span?.addFacts({ "http.response.status_code": attempt.statusCode });
+    span?.addFacts({ "records.outcome": attempt.outcome });
     span?.end(attempt.outcome === "failed" || attempt.outcome === "gone" ? attempt.outcome : undefined);
     return attempt;
   }

@@ -1,6 +1,6 @@
 // Metrics of durable jobs: how many jobs of this process's tasks wait, run, and have used all attempts. Each database login sees
 // only the jobs of its own services.
-import type { Figure } from "../../services/shared/sampled.ts";
+import type { MetricSample } from "../../services/shared/cached-samples.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
 /** Counting stops here: a larger number says nothing more. */
@@ -42,9 +42,13 @@ const text = `select a.task, count(*) filter (where j.locked_at is null and j.at
 export function watchJobs(runtime: Runtime, tasks: ReadonlySet<string>): void {
   runtime.metrics?.sample("jobs", gauges, async () => {
     const { rows } = await runtime.database.pool.query<Row>(text, [[...tasks]]);
-    return rows.flatMap(({ task, oldest, ...counts }): Figure<Name>[] => [
+    return rows.flatMap(({ task, oldest, ...counts }): MetricSample<Name>[] => [
       ...(["waiting", "running", "failed"] as const).map(
-        (state): Figure<Name> => ({ name: "records_jobs", labels: { task, state }, value: counts[state] }),
+        (state): MetricSample<Name> => ({
+          name: "records_jobs",
+          labels: { task, state },
+          value: counts[state],
+        }),
       ),
       { name: "records_jobs_oldest_age_seconds", labels: { task }, value: oldest },
     ]);

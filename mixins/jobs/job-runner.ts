@@ -2,7 +2,7 @@
 // connection of the pool to listen on: with a runner per service few connections were left for requests.
 import { EventEmitter } from "node:events";
 import { Logger, run, type Runner, type TaskList, type WorkerEvents } from "graphile-worker";
-import { patientPool } from "../../services/shared/database/patient-pool.ts";
+import { retryablePool } from "../../services/shared/database/retryable-pool.ts";
 import { levelsOf } from "../../services/shared/log-levels.ts";
 import { pause } from "../../services/shared/pause.ts";
 import { perRuntime } from "../../services/shared/per-runtime.ts";
@@ -78,7 +78,7 @@ export class JobRunner {
     while (!signal.aborted) {
       try {
         const runner = await run({
-          pgPool: patientPool(this.#runtime.database.pool),
+          pgPool: retryablePool(this.#runtime.database.pool),
           concurrency,
           pollInterval: pollEveryMs,
           noHandleSignals: true,

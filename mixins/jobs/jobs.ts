@@ -6,8 +6,8 @@ import type { Task, TaskList } from "graphile-worker";
 import type { Service, ServiceSchema } from "moleculer";
 import { implement } from "../../services/shared/bus/bus.ts";
 import { listJobs, listJobsContract } from "./job-list.ts";
-import { apart } from "../../services/shared/job-origin.ts";
-import { follow, within } from "../../services/shared/tracing.ts";
+import { separateOrigin } from "../../services/shared/job-origin.ts";
+import { runInContext, runWithSpan } from "../../services/shared/tracing.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import type { Config } from "../../host/settings/settings.ts";
 import { type RunWithHeartbeat, jobRunnerOf } from "./job-runner.ts";
@@ -120,16 +120,16 @@ function runInTrace(
   payload: unknown,
   work: (given: unknown) => Promise<void>,
 ): Promise<void> {
-  const { given, origin } = apart(payload);
+  const { given, origin } = separateOrigin(payload);
   const facts = { "records.attempt": attempt };
   const span =
     origin.traceparent === undefined
       ? tracer?.begin(name, "consumer", facts)
-      : tracer?.goOn(origin.traceparent, name, "consumer", facts);
+      : tracer?.continue(origin.traceparent, name, "consumer", facts);
   const { requestId = randomUUID() } = origin;
   return span === undefined
-    ? follow({ requestId, span }, () => work(given))
-    : within({ requestId, span }, () => work(given));
+    ? runInContext({ requestId, span }, () => work(given))
+    : runWithSpan({ requestId, span }, () => work(given));
 }
 
 /** @param queue jobs of the same queue run one after the other @returns whether the database has enqueued it */

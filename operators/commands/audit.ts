@@ -50,9 +50,9 @@ export const auditCommands = [
     places: ["tenant"],
     failed: (answer) => !(answer as { ok: boolean }).ok,
     run: (session, params) =>
-      session.ask(
+      session.askUntilReady(
         () => session.call("audit.verify", { tenant_id: params.tenant }),
-        // It goes on where it stopped.
+        // The verification continues where it stopped.
         (error) => (error as { type?: unknown }).type === "verification_unfinished",
       ),
   }),

@@ -1,4 +1,4 @@
-// Commands on backups. Jobs are durable: whoever leaves one alone finds it again by its id.
+// Commands on backups. Jobs are durable: an operator who stops waiting can find a job again by its id.
 import { backupsContract } from "../../services/backups/backups.contract.ts";
 import { exposedFacts } from "../../services/shared/errors.ts";
 import { optional } from "../../services/shared/params/modifiers.ts";
@@ -16,16 +16,16 @@ type Job = Result<"backups.status">;
 const failed = (answer: unknown) => ((answer as Partial<Job>).error ?? null) !== null;
 
 function wait(session: Session, jobId: string): Promise<Job> {
-  return session.follow(
+  return session.waitFor(
     () => session.call("backups.status", { job_id: jobId }),
     ({ finished_at: finishedAt, step, percent }) => ({ ends: finishedAt !== null, step, percent }),
     `The job goes on in the service: \`backup wait ${jobId}\` follows it.`,
   );
 }
 
-/** A large tenant's plan takes longer than one call may. */
+/** The plan of a large tenant takes longer than the timeout of a call. */
 function plan(session: Session, backupId: string): Promise<Result<"backups.restore">> {
-  return session.ask(
+  return session.askUntilReady(
     () => session.call("backups.restore", { backup_id: backupId }),
     (error) => exposedFacts(error) !== undefined && (error as { type?: unknown }).type === "plan_unfinished",
   );

@@ -1,21 +1,21 @@
-// `call`: any action by its name. It is held to what holds for the commands: changes need a name, destruction a confirmation.
+// `call`: any action by its name. The rules of commands apply: changes need a name, and destructive actions a confirmation.
 import type { ServiceBroker } from "moleculer";
 import { actionList } from "../action-list.ts";
 import type { Command } from "../command.ts";
 import { Misuse, Unreached } from "../failures.ts";
-import { readTyped, type Typed } from "../words.ts";
+import { parseTypedCall, type TypedCall } from "../typed-call.ts";
 
 type Kinds = Readonly<Record<string, string>>;
 
 export interface KnownAction {
   name: string;
-  /** Of each parameter, a word. */
+  /** Short type of each parameter. */
   kinds: Kinds;
-  /** It only reads. */
+  /** Whether it only reads. */
   repeatable: boolean;
 }
 
-/** Undefined where no node that is known offers it. */
+/** @returns undefined if no known node offers the action */
 export function knownAction(broker: ServiceBroker, wanted: string): KnownAction | undefined {
   const found = actionList(broker).find(({ name }) => name === wanted);
   return (
@@ -27,10 +27,10 @@ export function knownAction(broker: ServiceBroker, wanted: string): KnownAction 
   );
 }
 
-/** Deleting has one name in all services; what else destroys is said by the commands. */
+/** Actions that delete have these names in all services; other destructive actions are listed by the commands. */
 const removes = /\.(?:remove|unlink|destroy_\w+)$/;
 
-/** @param destroying actions of the commands that destroy */
+/** @param destroying the destructive actions of the other commands */
 export function callCommand(destroying: ReadonlySet<string>): Command {
   return {
     name: "call",
@@ -41,7 +41,7 @@ export function callCommand(destroying: ReadonlySet<string>): Command {
     mayChange: true,
     takesAll: true,
     prepare({ words }) {
-      // The reader of a line gives all that stands behind the name as it was typed.
+      // The request reader passes everything after the name unchanged.
       const typed = words as readonly string[];
       const [action = ""] = typed;
       if (action === "" || action.startsWith("-"))
@@ -49,7 +49,7 @@ export function callCommand(destroying: ReadonlySet<string>): Command {
       const asksHelp = typed.includes("--help");
       const destroys = !asksHelp && (destroying.has(action) || removes.test(action));
       return {
-        // Nothing is known of the action before the service is joined.
+        // Nothing is known of the action before the connection to the service.
         changes: (broker) =>
           broker !== undefined && !asksHelp && knownAction(broker, action)?.repeatable !== true,
         warning: destroys
@@ -74,9 +74,9 @@ function helpOf({ name, kinds }: KnownAction): object {
   };
 }
 
-function read(words: readonly string[], kinds: Kinds): Typed {
+function read(words: readonly string[], kinds: Kinds): TypedCall {
   try {
-    return readTyped(words, kinds);
+    return parseTypedCall(words, kinds);
   } catch (error) {
     if (error instanceof SyntaxError) throw new Misuse(`call: ${error.message}.`);
     throw error;

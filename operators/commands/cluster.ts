@@ -1,4 +1,4 @@
-// Commands on the installation as a whole: how it is, which processes there are, how much they log.
+// Commands on the whole installation: its health, its processes, their log levels.
 import { healthContract } from "../../services/health/health.contract.ts";
 import { command } from "../command.ts";
 
@@ -26,7 +26,7 @@ export const clusterCommands = [
     calls: [],
     fields: {},
     async run({ broker }) {
-      // The registry's list is typed as anything; these are its documented fields.
+      // The registry's list is typed as any; these are its documented fields.
       const list = broker.registry.getNodeList({ withServices: true }) as unknown as NodeFacts[];
       const items = list
         .filter(({ id }) => id !== broker.nodeID)

@@ -1,4 +1,4 @@
-// Commands on what is at fault and what is done about it.
+// Commands on faults and their fixes.
 import { selfHealingContract } from "../../services/self-healing/self-healing.contract.ts";
 import { catalogue, type FaultCode } from "../../mixins/healing/catalogue.ts";
 import { optional } from "../../services/shared/params/modifiers.ts";
@@ -13,7 +13,7 @@ const { status, code, page } = selfHealingContract["self-healing.incidents"].que
 const fixStatuses = ["proposed", "confirmed", "suspended"] as const;
 const incidentsMax = 50;
 
-/** A catalogue without a fault would not compile its detectors. */
+/** The catalogue is never empty: its detectors would not compile. */
 const codesOf = (codes: readonly FaultCode[]) => [codes[0] ?? "none", ...codes.slice(1)] as const;
 const anyFault = oneOf(codesOf(catalogue.map((fault) => fault.code)), { description: "The fault's code" });
 const healable = oneOf(

@@ -1,4 +1,4 @@
-// Commands on the keys under which patients' texts are sealed. A new key is made here and kept by the service, wrapped by
+// Commands on the keys that encrypt patients' texts. A new key is generated here, and the service stores it wrapped with
 // BOOT_SECRET: nobody has to see it.
 import { randomBytes } from "node:crypto";
 import { optional } from "../../services/shared/params/modifiers.ts";
@@ -13,7 +13,7 @@ const goesOn = "The rotation goes on in the service: `rotation wait` follows it.
 type Status = Result<"crypto.status">;
 
 async function wait(session: Session): Promise<Status> {
-  return session.follow(
+  return session.waitFor(
     async () => {
       const status = await session.call("crypto.status", {});
       if (status.rotation === null) throw new Refusal("There was no rotation yet.");

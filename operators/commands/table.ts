@@ -1,4 +1,4 @@
-// The one table of operators' commands. A new one is an entry in one of these files, and a row in docs/operate.md.
+// The table of all operators' commands. A new command needs an entry in one of these files, and a row in docs/operate.md.
 import type { Command } from "../command.ts";
 import { auditCommands } from "./audit.ts";
 import { backupCommands } from "./backups.ts";

@@ -1,4 +1,4 @@
-// Commands on what goes on by itself: durable jobs, deliveries to webhooks and chats, the cache.
+// Commands on background work: durable jobs, deliveries to webhooks and chats, the cache.
 import { cacheContract } from "../../services/cache/cache.contract.ts";
 import { jobStates, type ListedJob } from "../../mixins/jobs/job-list.ts";
 import { optional } from "../../services/shared/params/modifiers.ts";
@@ -8,7 +8,7 @@ import { Misuse } from "../failures.ts";
 import { actionList } from "../action-list.ts";
 import type { Session } from "../session.ts";
 
-/** Each service sees its own jobs alone; one that does not answer is named. */
+/** Lists the jobs of all services. Each service sees only its own; a service that does not answer is named. */
 async function jobs(session: Session, wish: object): Promise<object> {
   const list = actionList(session.broker, { onlyAvailable: true });
   const names = [...new Set(list.map(({ name }) => name).filter((name) => name.endsWith(".list_jobs")))];

@@ -2,9 +2,9 @@
 import type { ServerResponse } from "node:http";
 import { levelsOf } from "../shared/log-levels.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
-import { follow } from "../shared/tracing.ts";
+import { runInContext } from "../shared/tracing.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
-import { endTrail } from "./request-trail.ts";
+import { endContext } from "./request-context.ts";
 
 export function accessLog({
   log,
@@ -32,9 +32,9 @@ export function accessLog({
         ip: request.clientIp,
         ...user,
       });
-      endTrail(request, status);
+      endContext(request, status);
     };
     // Events are told in the context of whoever brought the bytes.
-    response.once("close", () => follow(request.trail, close));
+    response.once("close", () => runInContext(request.context, close));
   };
 }

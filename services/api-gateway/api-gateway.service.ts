@@ -7,7 +7,7 @@ import { detectors } from "../../mixins/healing/detectors.ts";
 import type { Download } from "../shared/archive/download.ts";
 import { runtimeOf } from "../shared/bus/bus.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
-import { follow } from "../shared/tracing.ts";
+import { runInContext } from "../shared/tracing.ts";
 import { accessLog } from "./access-log.ts";
 import { AnswerBudget } from "./answer-budget.ts";
 import { addressKey } from "../shared/rate-limits.ts";
@@ -23,7 +23,7 @@ import { toOriginForm } from "./request-form.ts";
 import { requestIdOf } from "./request-id.ts";
 import { RequestRates } from "./request-rates.ts";
 import { aliases, endpointOf, isFixedWithout, notRouted, routingError } from "./routing.ts";
-import { beginTrail } from "./request-trail.ts";
+import { beginContext } from "./request-context.ts";
 import { sendDownload } from "./send-download.ts";
 import { sendError, sendResult } from "./send-response.ts";
 import { awaitServices } from "./services-seen.ts";
@@ -79,11 +79,11 @@ function requestListener(gateway: Gateway): (incoming: IncomingMessage, response
     const requestId = requestIdOf(incoming);
     const request: GatewayRequest = Object.assign(incoming, {
       requestId,
-      trail: beginTrail(gateway.runtime.tracing.tracer, requestId, incoming),
+      context: beginContext(gateway.runtime.tracing.tracer, requestId, incoming),
       clientIp: addressOf(incoming),
       $params: {},
     });
-    follow(request.trail, () => answer(request, response));
+    runInContext(request.context, () => answer(request, response));
   };
   function answer(request: GatewayRequest, response: ServerResponse): void {
     toOriginForm(request);

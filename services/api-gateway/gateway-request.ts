@@ -1,6 +1,6 @@
 // What hangs on an HTTP request while it is answered.
 import type { IncomingMessage } from "node:http";
-import type { Trail } from "../shared/tracing.ts";
+import type { WorkContext } from "../shared/tracing.ts";
 import type { Caller } from "../shared/caller.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Held } from "./load.ts";
@@ -10,7 +10,7 @@ export interface GatewayRequest extends IncomingMessage {
   originalUrl?: string;
   requestId: string;
   /** For its log lines and, where it is recorded, its trace. */
-  trail: Trail;
+  context: WorkContext;
   clientIp: string | null;
   /** Set once a route was found. */
   endpoint?: Endpoint;

@@ -1,6 +1,7 @@
 // From a request to the call of an action, in the order the answers are promised: declared too large (413), not signed in
-// (401, or 429 where an address has tried too many bad tokens), too often (429), not allowed (403), encoded (415), and only then the body is let in: too large after all (413), then whatever is
-// wrong with the parameters (422, by the action's own check on its node).
+// (401, or 429 where an address has tried too many bad tokens), too often (429), not allowed (403), encoded (415), and only then
+// the body is let in: too large after all (413), then whatever is wrong with the parameters (422, by the action's own check on
+// its node).
 import type { ServerResponse } from "node:http";
 import type { Context } from "moleculer";
 import { assertAccess } from "../shared/access.ts";

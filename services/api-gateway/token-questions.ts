@@ -5,14 +5,14 @@
 import type { Context, ServiceBroker } from "moleculer";
 import type { Caller } from "../shared/caller.ts";
 import { sessionEnded } from "../shared/errors.ts";
-import type { Holder } from "../shared/session-check.ts";
-import { currentTrail, detached, followOneOf, type Trail } from "../shared/tracing.ts";
+import type { SessionHolder } from "../shared/session-check.ts";
+import { currentContext, detached, runInOneOf, type WorkContext } from "../shared/tracing.ts";
 
 /** Of one call: headers of 16 kB are no more than the bus takes in one message. */
 const tokensMax = 32;
 
 interface Answer {
-  holder: Holder | null;
+  holder: SessionHolder | null;
   /** Another process may have the key that it was signed with. */
   unsure: boolean;
 }
@@ -21,8 +21,8 @@ interface Question {
   ctx: Context;
   token: string;
   caller: Caller;
-  trail: Trail | undefined;
-  resolve(holder: Holder | Promise<Holder>): void;
+  context: WorkContext | undefined;
+  resolve(holder: SessionHolder | Promise<SessionHolder>): void;
   reject(error: unknown): void;
 }
 
@@ -36,10 +36,10 @@ class TokenQuestions {
   #waiting: Question[] = [];
 
   /** @throws Unauthorized when nobody holds it, and what the bus says when `auth` is not there */
-  ask(ctx: Context, token: string, caller: Caller): Promise<Holder> {
+  ask(ctx: Context, token: string, caller: Caller): Promise<SessionHolder> {
     if (!isAskedTogether(ctx.broker)) return askAlone(ctx, token, caller);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ ctx, token, caller, trail: currentTrail(), resolve, reject });
+      this.#waiting.push({ ctx, token, caller, context: currentContext(), resolve, reject });
       if (this.#waiting.length === 1) detached(() => setImmediate(() => this.#askWaiting()));
     });
   }
@@ -66,8 +66,8 @@ function isAskedTogether({ registry }: ServiceBroker): boolean {
   return endpoints?.hasAvailable() === true && !endpoints.hasLocal();
 }
 
-function askAlone(ctx: Context, token: string, caller: Caller): Promise<Holder> {
-  return ctx.call<Holder, { token: string }>("auth.authenticate", { token }, { meta: { caller } });
+function askAlone(ctx: Context, token: string, caller: Caller): Promise<SessionHolder> {
+  return ctx.call<SessionHolder, { token: string }>("auth.authenticate", { token }, { meta: { caller } });
 }
 
 async function askAll(questions: readonly Question[]): Promise<void> {
@@ -79,8 +79,8 @@ async function askAll(questions: readonly Question[]): Promise<void> {
   const meta = { caller };
   const ask = () => ctx.call<Answer[], { tokens: string[] }>("auth.authenticate_all", { tokens }, { meta });
   try {
-    const answers = await followOneOf(
-      questions.map(({ trail }) => trail),
+    const answers = await runInOneOf(
+      questions.map(({ context }) => context),
       ask,
     );
     questions.forEach((question, at) => settle(question, answers[at]));
@@ -96,4 +96,4 @@ function settle(question: Question, answer: Answer | undefined): void {
   else question.resolve(answer.holder);
 }
 
-const follow = ({ trail }: Question, ask: () => Promise<Holder>) => followOneOf([trail], ask);
+const follow = ({ context }: Question, ask: () => Promise<SessionHolder>) => runInOneOf([context], ask);

@@ -1,5 +1,5 @@
 // Metrics of the signing and verification of the audit log.
-import { known } from "../shared/sampled.ts";
+import { known } from "../shared/cached-samples.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { readProofs } from "./checkpoints/log-states.ts";
 

@@ -18,7 +18,7 @@ import type { Change } from "../shared/database/change.ts";
 import { AskAnother, sessionEnded, TooManyRequests, Unauthorized } from "../shared/errors.ts";
 import { perRuntime } from "../shared/per-runtime.ts";
 import { addressKey, RateLimit } from "../shared/rate-limits.ts";
-import type { Holder } from "../shared/session-check.ts";
+import type { SessionHolder } from "../shared/session-check.ts";
 import { AccessTokens } from "./access-token.ts";
 import { AttemptQueue } from "./attempts.ts";
 import { authContract } from "./auth.contract.ts";
@@ -41,7 +41,7 @@ const partsOf = perRuntime(({ config, secrets, database: db }) => ({
   perAddress: new RateLimit(db, "login", config.loginPerMinute, 60),
 }));
 
-async function authenticate(call: Call<{ token: string }>): Promise<Holder> {
+async function authenticate(call: Call<{ token: string }>): Promise<SessionHolder> {
   const { holder, unsure } = await holderOf(call.runtime, call.params.token);
   if (unsure) throw new AskAnother();
   if (holder === null) throw sessionEnded();
@@ -56,7 +56,7 @@ function authenticateAll(call: Call<{ tokens: string[] }>) {
 async function holderOf(
   runtime: Runtime,
   token: string,
-): Promise<{ holder: Holder | null; unsure: boolean }> {
+): Promise<{ holder: SessionHolder | null; unsure: boolean }> {
   const { tokens, sessions } = partsOf(runtime);
   const sessionId = tokens.sessionOf(token);
   if (sessionId === undefined) {
@@ -70,14 +70,14 @@ async function holderOf(
   return { holder: session === undefined ? null : toHolder(session), unsure: false };
 }
 
-async function liveSessions(call: Call<{ session_ids: string[] }>): Promise<Holder[]> {
+async function liveSessions(call: Call<{ session_ids: string[] }>): Promise<SessionHolder[]> {
   const { sessions } = partsOf(call.runtime);
   // The reader combines these reads in one statement.
   const found = await Promise.all(call.params.session_ids.map((id) => sessions.read(id)));
   return found.flatMap((session) => (session === undefined ? [] : [toHolder(session)]));
 }
 
-function toHolder({ id, ...facts }: LiveSession): Holder {
+function toHolder({ id, ...facts }: LiveSession): SessionHolder {
   return { ...facts, session_id: id };
 }
 

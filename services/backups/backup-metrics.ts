@@ -1,6 +1,6 @@
 // Metrics of the newest full backup, the last test restore, and the last job of each kind.
 import { platform } from "../shared/database/scope.ts";
-import { type Figure, known } from "../shared/sampled.ts";
+import { type MetricSample, known } from "../shared/cached-samples.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
 const gauges = {
@@ -40,7 +40,7 @@ const text = `select n.made, n.size, n.rows,
       rows::float8 as rows from backups where tenant_id is null and state = 'complete'
     order by created_at desc limit 1) n on true`;
 
-async function read({ database: db, config }: Runtime): Promise<Figure<Name>[]> {
+async function read({ database: db, config }: Runtime): Promise<MetricSample<Name>[]> {
   const row = await db.readOne<Row>(platform, { name: "backups.figures", text, values: [] });
   return [
     ...known("records_backup_timestamp_seconds", row?.made),
@@ -50,7 +50,7 @@ async function read({ database: db, config }: Runtime): Promise<Figure<Name>[]> 
     ...known("records_backup_jobs_running", row?.running),
     ...known("records_backups_scheduled", config.backupCron === undefined ? 0 : 1),
     ...(row?.jobs ?? []).map(
-      ({ kind, ok }): Figure<Name> => ({
+      ({ kind, ok }): MetricSample<Name> => ({
         name: "records_backup_job_ok",
         labels: { kind },
         value: ok ? 1 : 0,

@@ -2,7 +2,7 @@
 // tenant or unsupported version is refused before its data is read.
 import { platform } from "../shared/database/scope.ts";
 import type { Database } from "../shared/database/database.ts";
-import { unknownOf } from "../shared/database/schema-age.ts";
+import { unknownMigrations } from "../shared/database/schema-age.ts";
 import type { Store } from "../../mixins/store/store.ts";
 import type { ArchiveKeyring } from "./archive-keyring.ts";
 import { openManifest, type OpenArchive } from "./archive/open-manifest.ts";
@@ -35,7 +35,10 @@ export async function openArchive(
   const { contents } = open.manifest;
   if (contents.installation !== installation) throw new JobFailed("foreign_installation");
   const schema = contents.schema_version;
-  const steps = stepsSince(schema, unknownOf([schema]).length > 0 ? await laterThanOurs(database) : []);
+  const steps = stepsSince(
+    schema,
+    unknownMigrations([schema]).length > 0 ? await laterThanOurs(database) : [],
+  );
   if (contents.tenant_id !== wanted.tenantId) throw new JobFailed("archive_damaged");
   return { ...open, steps };
 }
@@ -46,5 +49,5 @@ async function laterThanOurs(database: ArchiveSource["database"]): Promise<strin
     text: "select name from mikro_orm_migrations",
     values: [],
   });
-  return unknownOf(rows.map(({ name }) => name));
+  return unknownMigrations(rows.map(({ name }) => name));
 }

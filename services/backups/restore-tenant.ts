@@ -5,7 +5,7 @@
 import type { AuditChanges } from "../shared/audit-changes.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { Bulk } from "../shared/database/bulk.ts";
-import { type PlainChange, recording } from "../shared/database/change.ts";
+import { type PlainChange, recordChange } from "../shared/database/change.ts";
 import type { OpenArchive } from "./archive/open-manifest.ts";
 import { listBackup } from "./backup-row.ts";
 import { newBackupId } from "./begin-backup.ts";
@@ -137,7 +137,7 @@ async function exchangeInTransaction(
     await bulk.query(sequenceText, highest);
     await leased.renewNow({ step: "ending", percent: shares.swapping });
     await bulk.asPlatform();
-    const change = recording(<Row>(text: string, values: readonly unknown[] = []) =>
+    const change = recordChange(<Row>(text: string, values: readonly unknown[] = []) =>
       bulk.query<Row & object>(text, values),
     );
     await succeed(change, leased, async () => ({

@@ -7,7 +7,7 @@ import { platform } from "../shared/database/scope.ts";
 import { NotFound, Unavailable } from "../shared/errors.ts";
 import type { ParamsOf, ValueOf } from "../shared/params/types.ts";
 import {
-  ifItOpens,
+  undefinedIfBroken,
   keyBytes,
   unwrapArchiveKey,
   unwrapMasterKey,
@@ -101,7 +101,7 @@ export async function openArchiveKey(
   });
   if (row === undefined) throw new NotFound("Backup");
   const { boot } = call.runtime.secrets;
-  const key = ifItOpens(() => {
+  const key = undefinedIfBroken(() => {
     const master = unwrapMasterKey(boot, row.master_version, row.master ?? Buffer.alloc(0));
     return unwrapArchiveKey(master, wrappingNameOf(backupId, row.tenant_id), row.wrapped);
   });

@@ -7,7 +7,7 @@ import type { Change } from "../shared/database/change.ts";
 import { Unavailable } from "../shared/errors.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import {
-  ifItOpens,
+  undefinedIfBroken,
   keyBytes,
   unwrapDataKey,
   unwrapMasterKey,
@@ -77,7 +77,7 @@ export async function rewrapDataKeys(
 }
 
 function openMasterKey(bootSecret: string, { version, master }: DataKeyRow): KeyObject {
-  const key = ifItOpens(() => unwrapMasterKey(bootSecret, version, master));
+  const key = undefinedIfBroken(() => unwrapMasterKey(bootSecret, version, master));
   if (key === undefined) throw new Unavailable("keys_unreadable", `Master key ${version} cannot be opened`);
   return key;
 }
@@ -89,7 +89,7 @@ function rewrap(
   { id, tenant_id: tenantId, purpose, wrapped }: DataKeyRow,
 ): Buffer | undefined {
   const name = { id, tenantId, purpose };
-  const key = ifItOpens(() => unwrapDataKey(master, name, wrapped));
+  const key = undefinedIfBroken(() => unwrapDataKey(master, name, wrapped));
   if (key === undefined) return undefined;
   const again = wrapDataKey(newMaster.key, name, key);
   key.fill(0);

@@ -1,6 +1,6 @@
 // Metrics of the last rotation and of the master key's age.
 import { platform } from "../shared/database/scope.ts";
-import { type Figure, known } from "../shared/sampled.ts";
+import { type MetricSample, known } from "../shared/cached-samples.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
 const gauges = {
@@ -28,7 +28,7 @@ const text = `select extract(epoch from m.created_at)::float8 as made, (r.state 
   from master_keys m left join lateral (select * from rotations order by id desc limit 1) r on true
   where m.state = 'primary'`;
 
-async function read({ database: db }: Runtime): Promise<Figure<Name>[]> {
+async function read({ database: db }: Runtime): Promise<MetricSample<Name>[]> {
   const row = await db.readOne<Row>(platform, { name: "crypto.figures", text, values: [] });
   if (row === undefined) return [];
   return [

@@ -9,7 +9,7 @@ import { NotFound, Unavailable } from "../shared/errors.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import type { KeyOnWire } from "../shared/sealing/tenant-keys.ts";
 import {
-  ifItOpens,
+  undefinedIfBroken,
   keyBytes,
   type KeyPurpose,
   unwrapDataKey,
@@ -78,7 +78,7 @@ function unwrapAll({ secrets, log }: Runtime, tenantId: number, rows: readonly R
   const keys: KeyOnWire[] = [];
   for (const { id, purpose, state, wrapped, master_version: version, master_wrapped: master } of rows) {
     const name = { tenantId, purpose, id };
-    const key = ifItOpens(() => unwrapDataKey(unwrapMasterKey(boot, version, master), name, wrapped));
+    const key = undefinedIfBroken(() => unwrapDataKey(unwrapMasterKey(boot, version, master), name, wrapped));
     if (key !== undefined) {
       keys.push({ id, purpose, state, key: key.toString("base64") });
       continue;

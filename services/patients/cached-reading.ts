@@ -77,7 +77,7 @@ export async function sealContent(
   const text = JSON.stringify(content);
   if (text.length > sealedCharsMax) return undefined;
   const keys = await sealingKeys(call, tenantId);
-  const sealed = keys.sealApart(nameOf(part), patientId, text).toString("base64");
+  const sealed = keys.sealInMemory(nameOf(part), patientId, text).toString("base64");
   return sealed.length > sealedCharsMax ? undefined : { stamp, sealed };
 }
 
@@ -108,7 +108,7 @@ export async function openCached<T>(
   const keys = await openingKeys(call, tenantId, [bytes]);
   try {
     // Sealed by this service for exactly this part.
-    const content = JSON.parse(keys.openApart(nameOf(part), patientId, bytes)) as T | null;
+    const content = JSON.parse(keys.openInMemory(nameOf(part), patientId, bytes)) as T | null;
     return { stamp, content, taken: true };
   } catch (error) {
     if (!(error instanceof SealBroken)) throw error;

@@ -15,7 +15,7 @@ import { TenantBatches } from "../shared/tenant-batches.ts";
 import type { ProviderAdapter } from "./adapter.ts";
 import { decideBatch, type Item, type Outcome } from "./decide-batch.ts";
 import { type KnownState, racedCode, readStatement, writeStatement } from "./inbox-statements.ts";
-import { currentTrail } from "../shared/tracing.ts";
+import { currentContext } from "../shared/tracing.ts";
 import { countPayments } from "./payment-metrics.ts";
 import { limitUnsigned } from "./limit-unsigned.ts";
 
@@ -57,7 +57,7 @@ export async function takeNotification(
   if (!notification.verified) await limitUnsigned(call, provider);
   // A notification without effect belongs to no tenant.
   const subdomain = notification.verified ? (notification.payment?.tenant ?? "") : "";
-  const trace = currentTrail()?.span?.traceparent;
+  const trace = currentContext()?.span?.traceparent;
   const item: Item = { provider, notification, hash, caller: call.caller, trace };
   const outcome = await batchesOf(call.runtime).add(subdomain, item);
   if (outcome !== "taken")

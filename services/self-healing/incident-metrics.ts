@@ -1,7 +1,7 @@
 // Metrics of open incidents by fault, including faults without one, and of the last detection run.
 import { platform } from "../shared/database/scope.ts";
 import { catalogue } from "../../mixins/healing/catalogue.ts";
-import { type Figure, known } from "../shared/sampled.ts";
+import { type MetricSample, known } from "../shared/cached-samples.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
 const gauges = {
@@ -26,12 +26,12 @@ const text = `select (select extract(epoch from max(looked_at))::float8 from fau
   from (select code, count(*)::integer as open, count(*) filter (where status = 'failed')::integer as failed
     from incidents where ended_at is null group by code) i`;
 
-async function read({ database: db }: Runtime): Promise<Figure<Name>[]> {
+async function read({ database: db }: Runtime): Promise<MetricSample<Name>[]> {
   const row = await db.readOne<Row>(platform, { name: "self-healing.figures", text, values: [] });
   const open = row?.open ?? {};
   return [
     ...catalogue.map(
-      ({ code, risk }): Figure<Name> => ({
+      ({ code, risk }): MetricSample<Name> => ({
         name: "records_incidents_open",
         labels: { fault: code, severity: risk },
         value: open[code] ?? 0,

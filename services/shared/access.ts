@@ -1,5 +1,5 @@
-// Who may call an action, stated once in its contract and decided here, both at the gateway (so that a refusal comes
-// before validation) and on the node where the action runs (so that nobody gets round the gateway).
+// Who may call an action. The contract of an action states it once, and this file decides it: at the gateway, so that a refusal
+// comes before validation, and on the node that runs the action, so that nobody can bypass the gateway.
 import type { Caller } from "./caller.ts";
 import { Forbidden, Unauthorized } from "./errors.ts";
 import type { Role } from "./roles.ts";
@@ -15,17 +15,19 @@ export type Access =
 
 export const anyone: Access = { who: "public" };
 export const signedIn: Access = { who: "signed-in" };
+/** Users with one of the roles. */
 export const allow = (...roles: Role[]): Access => ({ who: "roles", roles });
+/** Only calls made by the named services. */
 export const onlyServices = (...services: string[]): Access => ({ who: "services", services });
 
-/** Operators and the service's own start-up stand where a superadmin stands. */
+/** @returns the role that counts for access. Operators and the service itself have the rights of a superadmin. */
 export function roleOf(caller: Caller): Role | undefined {
   const { principal } = caller;
   if (principal.kind === "user") return principal.role;
   return principal.kind === "anonymous" ? undefined : "superadmin";
 }
 
-/** Returns if the caller may; throws Unauthorized (401) or Forbidden (403) if not. */
+/** @throws Unauthorized (401) or Forbidden (403) if the caller may not call the action */
 export function assertAccess(access: Access | undefined, caller: Caller | undefined): void {
   if (access === undefined || caller === undefined) throw new Forbidden();
   if (access.who === "public") return;

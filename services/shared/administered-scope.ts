@@ -1,16 +1,16 @@
-// How far a caller's administration reaches: a superadmin over all tenants, everyone else over their own.
+// Which tenants a caller may administer: superadmins all of them, other users only their own.
 import { roleOf } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import type { Database } from "./database/database.ts";
 import { platform, type Scope } from "./database/scope.ts";
 import { Forbidden, foreignTenant } from "./errors.ts";
 
-/** @returns the caller's tenant, or undefined for operators and the system, who stand above tenants */
+/** @returns the caller's tenant, or undefined for operators and the system, which belong to no tenant */
 export function ownTenant(caller: Caller): number | undefined {
   return caller.principal.kind === "user" ? caller.principal.tenantId : undefined;
 }
 
-/** The rows an administrator may act on by id: another tenant's row is not there for them. */
+/** @returns the scope in which an administrator may change rows by id. Rows of other tenants look absent. */
 export function administeredScope(caller: Caller): Scope {
   if (roleOf(caller) === "superadmin") return platform;
   const tenantId = ownTenant(caller);
@@ -18,8 +18,11 @@ export function administeredScope(caller: Caller): Scope {
   return { tenantId };
 }
 
-/** @returns the tenant that an administrator acts in: the one that was named, else the own; undefined for an operator who
- * named none @throws Forbidden when it is beyond the caller's reach */
+/**
+ * @returns the tenant in which an administrator acts: the named one, otherwise their own; undefined for an operator who named
+ * none
+ * @throws Forbidden when the caller may not administer it
+ */
 export function tenantToActIn(caller: Caller, named: number | null | undefined): number | undefined {
   const reach = administeredScope(caller);
   const tenantId = named ?? ownTenant(caller);
@@ -27,13 +30,13 @@ export function tenantToActIn(caller: Caller, named: number | null | undefined):
   return tenantId;
 }
 
-/** The scope of a list: the tenant that was asked for, else all that the caller reaches. */
+/** @returns the scope of a list: the requested tenant, otherwise every tenant that the caller may administer */
 export function listScope(caller: Caller, asked: number | null | undefined): Scope {
   const reach = administeredScope(caller);
   return reach === platform && typeof asked === "number" ? { tenantId: asked } : reach;
 }
 
-/** Whether a superadmin has named a tenant that is deleted or never was: nothing of it is to be seen any more. */
+/** Whether a superadmin named a tenant that was deleted or never existed: nothing of it is shown. */
 export async function isGone(db: Database, caller: Caller, scope: Scope): Promise<boolean> {
   if (scope === "platform" || scope.tenantId === ownTenant(caller)) return false;
   const text = "select id from tenants where id = $1 and deleted_at is null";

@@ -1,36 +1,36 @@
-// What an audit entry says of what was changed: field names and plain facts, never a secret, a token or a patient's text.
-// A change may note only what this holds, so the interface's description and what is written cannot part.
+// The facts that an audit entry may hold about a change: field names and plain values, never a secret, a token or a patient's
+// text. A change may record only these, so the description in the interface always matches the entries.
 import { facts, plainValue, type PlainValue, timestamp } from "./params/results.ts";
 import { nullable } from "./params/modifiers.ts";
 import { flag, integer, listOf, text } from "./params/rules.ts";
 import type { ValueOf } from "./params/types.ts";
 
-/** What a remedy has done: counts and words. */
+/** What a remedy did: counts and short texts. */
 export type Done = Readonly<Record<string, PlainValue>>;
 
 const done = facts<Done>({}, plainValue(), { description: "What a remedy has done: counts and words." });
 
 const known = {
   fields: listOf(text(), { description: "The names of the fields that were changed." }),
-  code: text({ description: "Why it was refused, or which fault it was: a word for programs." }),
-  reason: text({ description: "Why it was done: a word for programs." }),
-  error: text({ description: "Why it failed: a word for programs." }),
+  code: text({ description: "A code for programs: why it was refused, or which fault it was." }),
+  reason: text({ description: "A code for programs: why it was done." }),
+  error: text({ description: "A code for programs: why it failed." }),
   operator: text({ description: "Who did it from the command line; then `user_id` is null." }),
-  times: integer({ description: "How many of the same kind this entry stands for." }),
-  first_at: timestamp({ description: "When the first of them came." }),
-  last_at: timestamp({ description: "When the last of them came." }),
-  limit: text({ description: "The bound that was reached." }),
-  bound: integer({ description: "How much that bound allows." }),
+  times: integer({ description: "How many equal events this entry stands for." }),
+  first_at: timestamp({ description: "Time of the first of them." }),
+  last_at: timestamp({ description: "Time of the last of them." }),
+  limit: text({ description: "The limit that was reached." }),
+  bound: integer({ description: "The value of that limit." }),
   day: text({ description: "The day (UTC) to which it applies." }),
   patient_id: nullable(integer()),
   department_id: nullable(integer()),
   head_doctor_id: nullable(integer()),
-  role: text({ description: "Of the user who was created." }),
+  role: text({ description: "The role of the new user." }),
   is_active: flag(),
   version: integer({ description: "The patient's version after the change." }),
   count: integer({ description: "How many were read." }),
   events: listOf(text(), { description: "The kinds of events that were asked for." }),
-  job_id: text({ description: "Of a backup or restore." }),
+  job_id: text({ description: "The job of a backup or restore." }),
   done,
 };
 

@@ -1,7 +1,7 @@
-// Who is calling. Inside a process the caller is an object nobody else can make (a private field brands it); when a
-// call leaves the process, serialising it signs it, and the receiving node verifies the signature before it believes
-// a word. A forged, altered or outdated `ctx.meta.caller` is therefore nobody at all. Signatures live 60 s, as long as the
-// message that carries them (bus-seal.ts): no stranger reads one there, and none is used twice.
+// The identity of a caller. Within a process only this file can make a Caller (a private field brands it). When a call leaves the
+// process, the Caller is serialised as a signed text, and the receiving node verifies the signature before it uses any field. A
+// forged, altered or outdated `ctx.meta.caller` counts as no caller. A signature is valid for 60 s, as long as the message that
+// carries it (bus-seal.ts). Messages are encrypted and accepted once, so nobody else can read or repeat a signature.
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { Role } from "./roles.ts";
 
@@ -18,17 +18,17 @@ export type Principal =
       departmentId: number | null;
       canSeeAllPatients: boolean;
       sessionId: string;
-      /** When the session was read to be so, by the clock of who read it: ms since 1970. */
+      /** When the session was read from the database: ms since 1970, by the clock of the node that read it. */
       readAt: number;
     }
-  /** A person at the REPL of a node that holds the bus key: acts with a superadmin's rights. */
+  /** A person at the REPL of a node that holds the bus key. Has the rights of a superadmin. */
   | { kind: "operator"; name: string }
-  /** The service itself: start-up, schedules, jobs. */
+  /** The service itself: start-up, schedules and jobs. */
   | { kind: "system" };
 
 export interface CallerFacts {
   principal: Principal;
-  /** The service that makes this call; "" when it is not made by a service. */
+  /** The service that makes this call; "" if no service makes it. */
   via: string;
   requestId: string;
   ip: string | null;
@@ -37,7 +37,7 @@ export interface CallerFacts {
 
 let busKey: KeyObject | undefined;
 
-/** Every process of one deployment derives the same key; without the bus's secret nobody can sign. */
+/** Derives the signing key. All processes of a deployment derive the same key; without the bus secret nobody can sign. */
 export function setBusKey(busSecret: string): void {
   busKey = createSecretKey(Buffer.from(hkdfSync("sha256", busSecret, "", "records bus caller v1", 32)));
 }
@@ -47,6 +47,7 @@ function signature(payload: string): Buffer {
   return createHmac("sha256", busKey).update(payload).digest();
 }
 
+/** The identity behind a call. Immutable. */
 export class Caller {
   readonly #facts: CallerFacts;
 
@@ -54,7 +55,7 @@ export class Caller {
     this.#facts = facts;
   }
 
-  /** @returns the caller of a call, or undefined when what came with it proves nothing. */
+  /** @returns the caller of a call, or undefined if the value is not a Caller and not a valid signature */
   static read(value: unknown): Caller | undefined {
     if (typeof value === "string") return Caller.#verify(value);
     return typeof value === "object" && value !== null && #facts in value ? value : undefined;
@@ -70,7 +71,7 @@ export class Caller {
     const given = Buffer.from(mac, "base64url");
     const right = signature(payload);
     if (given.length !== right.length || !timingSafeEqual(given, right)) return undefined;
-    // Signed by a node of ours, so the shape is CallerFacts & { iat }.
+    // Signed by a node of this deployment, so the shape is CallerFacts & { iat }.
     const { iat, ...facts } = JSON.parse(Buffer.from(payload, "base64url").toString()) as CallerFacts & {
       iat: number;
     };
@@ -86,17 +87,17 @@ export class Caller {
     return this.#facts;
   }
 
-  /** The same person, calling through a service. */
+  /** The same person and request, now calling through a service. */
   through(service: string): Caller {
     return this.#facts.via === service ? this : new Caller({ ...this.#facts, via: service });
   }
 
-  /** The same call of the same person, as they are now. */
+  /** The same request, with the current rights of the person. */
   as(principal: Principal): Caller {
     return new Caller({ ...this.#facts, principal });
   }
 
-  /** What the serialiser puts on the bus. */
+  /** The signed text that travels over the bus. */
   toJSON(): string {
     const payload = Buffer.from(
       JSON.stringify({ ...this.#facts, iat: Math.floor(Date.now() / 1000) }),

@@ -1,15 +1,15 @@
-// The published password of the demo sign-ins, and where it is in use.
+// The published password of the demo accounts, and where it is used.
 import { isLoopback } from "./loopback.ts";
 
-/** Published, so it must never open a production system; it passes the password policy. */
+/** Published, so it must never be valid in production. It satisfies the password policy. */
 export const publishedDemoPassword = "Open-Sesame-4711";
 
-/** Where other machines reach the service, a password that everybody can read opens nothing. */
+/** Whether the published password is used: only if no other machine can reach the service. */
 export function usesPublishedPassword({ demoMode, demoPassword, host }: DemoFacts): boolean {
   return demoMode && demoPassword === publishedDemoPassword && isLoopback(host);
 }
 
-/** The demo sign-ins get a password of their own, made once. */
+/** Whether the demo accounts need a generated password. */
 export function needsOwnPassword({ demoMode, demoPassword, host }: DemoFacts): boolean {
   return demoMode && demoPassword === publishedDemoPassword && !isLoopback(host);
 }

@@ -1,5 +1,5 @@
-// The header in which a client shows that its device has signed in to the account before. What is no hint of ours counts as
-// none at all: it is never a reason to refuse.
+// The header by which a client shows that its device has signed in to the account before. A value that is not one of ours counts
+// as absent: it is never a reason to refuse.
 import { inHeader, optional } from "./params/modifiers.ts";
 import { text } from "./params/rules.ts";
 

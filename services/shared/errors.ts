@@ -1,6 +1,6 @@
-// The service's own errors: the only ones whose text reaches a client. Each carries the HTTP status, a stable
-// snake_case code and one sentence. They survive the bus as name, code, type and data (not as instances), so
-// everything here is told apart by `data.exposed` and never by instanceof.
+// The errors of the service. Only their text reaches a client. Each has an HTTP status, a stable code in snake_case and one
+// sentence. Over the bus they keep name, code, type and data, but not their class. So they are recognised by `data.exposed` and
+// never by instanceof.
 import { Errors } from "moleculer";
 import type { Failure } from "./params/types.ts";
 
@@ -10,6 +10,7 @@ export interface ExposedFacts {
   retryAfterSeconds?: number;
 }
 
+/** The base of all errors that reach a client. @param status of HTTP @param code in snake_case, part of the interface */
 export class ServiceError extends Errors.MoleculerError {
   constructor(status: number, code: string, sentence: string, facts: Omit<ExposedFacts, "exposed"> = {}) {
     super(sentence, status, code, { exposed: true, ...facts } satisfies ExposedFacts);
@@ -17,44 +18,47 @@ export class ServiceError extends Errors.MoleculerError {
   }
 }
 
-/** 400: the request is well formed but what it names cannot be used (a spent token). */
+/** 400: the request is valid, but something it names cannot be used (a used token). */
 export class BadRequest extends ServiceError {
   constructor(code: string, sentence: string) {
     super(400, code, sentence);
   }
 }
 
-/** 401: no usable identity. The same words for every reason, so that nothing can be probed. */
+/** 401: no valid identity. The same text for every reason, so that a caller cannot probe for one. */
 export class Unauthorized extends ServiceError {
   constructor(code = "not_authenticated", sentence = "Not authenticated") {
     super(401, code, sentence);
   }
 }
 
-/** Of a token, or of a call that outlived its caller's session. */
+/** For an invalid token, or for a call during which the caller's session has ended. */
 export const sessionEnded = () => new Unauthorized("invalid_token", "The token is invalid or expired");
 
+/** 403: the caller is known but lacks the permission. */
 export class Forbidden extends ServiceError {
   constructor(code = "forbidden", sentence = "Not enough permissions") {
     super(403, code, sentence);
   }
 }
 
+/** 403 for a tenant other than the caller's. */
 export const foreignTenant = () => new Forbidden("foreign_tenant", "This tenant is not yours");
 
-/** 404: absent, deleted or another tenant's: the three must stay indistinguishable. */
+/** 404: absent, deleted, or of another tenant. A client cannot distinguish the three. */
 export class NotFound extends ServiceError {
   constructor(thing: string) {
     super(404, "not_found", `${thing} not found`);
   }
 
-  /** `user_id` → "User": the same for an id out of range and one that is not there. */
+  /** Makes "User" of `user_id`. The answer is the same for an id out of range and for one that does not exist. */
   static named(parameter: string): NotFound {
     const word = parameter.replace(/_id$/, "").replace(/^dept$/, "department");
     return new NotFound(word.charAt(0).toUpperCase() + word.slice(1));
   }
 }
 
+/** 409: the request contradicts the current state. */
 export class Conflict extends ServiceError {
   constructor(code: string, sentence: string) {
     super(409, code, sentence);
@@ -67,35 +71,39 @@ export class Invalid extends ServiceError {
     super(422, "validation_error", "Validation error", { failures });
   }
 
-  /** A rule of ours on one body field that needed the database or the caller to decide. */
+  /** A failure of one body field, for a rule that needs the database or the caller. */
   static body(field: string, sentence: string): Invalid {
     return new Invalid([{ loc: ["body", field], msg: `Value error, ${sentence}`, type: "value_error" }]);
   }
 }
 
+/** 429 with `Retry-After` in seconds. */
 export class TooManyRequests extends ServiceError {
   constructor(retryAfterSeconds: number) {
     super(429, "too_many_requests", "Too many requests", { retryAfterSeconds });
   }
 }
 
+/** 503 with `Retry-After` in seconds. */
 export class Unavailable extends ServiceError {
   constructor(code = "unavailable", sentence = "Temporarily unavailable", retryAfterSeconds = 2) {
     super(503, code, sentence, { retryAfterSeconds });
   }
 }
 
-/** Not the caller's to see: this process cannot answer, and another one can. It is asked instead. */
+/** Never shown to a client: this process cannot answer, but another one can, and the call is sent there. */
 export class AskAnother extends Error {}
 
+/** 503 while a restore has frozen the tenant. */
 export const tenantRestoring = () =>
   new Unavailable("tenant_restoring", "This tenant is being restored from a backup", 5);
 
+/** @returns the facts of an error of ours, also after it crossed the bus; undefined for any other error */
 export function exposedFacts(error: unknown): ExposedFacts | undefined {
   if (typeof error !== "object" || error === null || !("data" in error)) return undefined;
   const { data } = error;
   if (typeof data !== "object" || data === null || !("exposed" in data) || data.exposed !== true)
     return undefined;
-  // The flag is only ever set by ServiceError, whose constructor fixes the other fields' types.
+  // Only ServiceError sets the flag, and its constructor fixes the types of the other fields.
   return data as ExposedFacts;
 }

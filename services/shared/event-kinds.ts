@@ -1,5 +1,4 @@
-// The kinds of events a change may leave in the outbox, as subscribers name them. Some are told by parts of the service
-// that are not built yet: subscribing to them is fine, they just do not happen.
+// The kinds of events that a change may publish, by the names that subscribers use.
 
 export const eventKinds = [
   "user.created",
@@ -30,7 +29,7 @@ export const eventKinds = [
   "incident.opened",
 ] as const;
 
-/** `*` stands for all of them, also those to come. */
+/** `*` stands for all kinds, also for future ones. */
 export const allEventKinds = [...eventKinds, "*"] as const;
 
 export type EventKind = (typeof eventKinds)[number];

@@ -1,5 +1,5 @@
-// What an event of each kind says, as its subscribers get it: ids and facts, never a patient's text. A change may tell an
-// event only with a payload of its kind, so the interface's description and what is sent cannot part.
+// The payload of each kind of event, as subscribers receive it: ids and facts, never a patient's text. A change can publish an
+// event only with the payload of its kind, so the description in the interface always matches what is sent.
 import type { EventKind } from "./event-kinds.ts";
 import { nullable, optional } from "./params/modifiers.ts";
 import { object, timestamp } from "./params/results.ts";
@@ -17,16 +17,16 @@ const restored = optional(flag({ description: "It was deleted, and an operator b
 const role = oneOf(roles, { name: "Role" });
 
 const job = {
-  job_id: text({ description: "Of `GET /api/admin/backup/status/{job_id}`." }),
+  job_id: text({ description: "The job of `GET /api/admin/backup/status/{job_id}`." }),
   backup_id: text(),
   type: oneOf(["full", "tenant"], { name: "BackupType" }),
 };
-const failed = { error: text({ description: "A word for programs." }) };
+const failed = { error: text({ description: "A code for programs." }) };
 
 const payment = object({
   provider: text(),
   payment_id: text({ description: "The provider's own name of the payment." }),
-  from: nullable(text({ description: "The status before; null at the first notification." })),
+  from: nullable(text({ description: "The previous status; null at the first notification." })),
   status: text(),
   amount: text({ description: "As the provider writes it." }),
   currency: text(),
@@ -127,7 +127,7 @@ export const eventDescriptions = {
   "fix.failed": { description: "A remedy could not be applied.", data: fix },
 } as const satisfies Readonly<Record<EventKind, EventDescription>>;
 
-/** The payload of a kind under a name of its own. It comes as it was stored, whatever the order of its fields. */
+/** The payload of a kind under a name of its own. The order of its fields is not fixed, because it is sent as it was stored. */
 export function namedPayload(kind: EventKind): ObjectShape {
   const data: RuleShape = eventDescriptions[kind].data;
   if (data.type !== "object") throw new Error(`the payload of ${kind} is no object`);

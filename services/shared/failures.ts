@@ -1,5 +1,5 @@
-// What an action may throw over the bus: errors of ours as they are, lost dependencies as 503, anything else as one
-// constant 500. Raw errors of libraries and of the database stay on their node, where the log has them.
+// Translates errors before they cross the bus: errors of ours stay unchanged, lost dependencies become 503, and everything else
+// one constant 500. Raw errors of libraries and of the database stay in the log of their node.
 import { Errors } from "moleculer";
 import { isContended, isLostServer, sqlStates } from "./database/sql-states.ts";
 import { errorCode } from "./start-error.ts";
@@ -20,7 +20,7 @@ const busFailures = new Set([
   "ProtocolVersionMismatchError",
 ]);
 
-/** Whether PostgreSQL is away, restarts, or has no room for another connection: the same may go well in a while. */
+/** Whether PostgreSQL is unreachable, restarting, or has no free connection: the same request may succeed later. */
 export function isLostDatabase(error: unknown): boolean {
   const code = errorCode(error);
   return (
@@ -30,7 +30,7 @@ export function isLostDatabase(error: unknown): boolean {
   );
 }
 
-/** @returns what may be told to the caller, and whether the original deserves a line in the log */
+/** @returns the error for the caller, and whether the original error should be logged */
 export function translate(error: unknown): { publicError: Error; shouldLog: boolean } {
   if (error instanceof Error && exposedFacts(error) !== undefined)
     return { publicError: error, shouldLog: false };
@@ -54,7 +54,7 @@ export function translate(error: unknown): { publicError: Error; shouldLog: bool
   return { publicError: new Errors.MoleculerError("Internal error", 500, "internal_error"), shouldLog: true };
 }
 
-/** The SQLSTATE's constraint name when `error` (or what it wraps) is the violation of one. */
+/** @returns the name of the violated constraint if `error`, or an error that it wraps, is a constraint violation */
 export function violatedConstraint(error: unknown): string | undefined {
   for (
     let inner: unknown = error, depth = 0;
@@ -69,7 +69,7 @@ export function violatedConstraint(error: unknown): string | undefined {
   return undefined;
 }
 
-/** Runs `work`; a violation of the named constraints becomes the error that the table makes of it. */
+/** Awaits `work`. A violation of a constraint named in the table becomes the table's error. */
 export async function mapViolations<T>(
   table: Record<string, () => ServiceError>,
   work: Promise<T>,

@@ -1,6 +1,6 @@
-// What a job's payload says of who set it off: the request's id, for its log lines, and the trace that it is part of. The task
-// itself never sees it.
-import { currentTrail } from "./tracing.ts";
+// The origin of a job, stored in its payload: the id of the request that enqueued it, for log lines, and the trace of that
+// request. The task itself does not see it.
+import { currentContext } from "./tracing.ts";
 
 const field = "_origin";
 
@@ -9,15 +9,16 @@ export interface Origin {
   traceparent: string | undefined;
 }
 
+/** @returns the payload with the origin of the current request; unchanged if there is none */
 export function withOrigin(payload: Record<string, unknown>): Record<string, unknown> {
-  const trail = currentTrail();
-  if (trail?.requestId === undefined && trail?.span === undefined) return payload;
-  const origin: Origin = { requestId: trail.requestId, traceparent: trail.span?.traceparent };
+  const context = currentContext();
+  if (context?.requestId === undefined && context?.span === undefined) return payload;
+  const origin: Origin = { requestId: context.requestId, traceparent: context.span?.traceparent };
   return { ...payload, [field]: origin };
 }
 
-/** @returns the payload as the task knows it, and who set it off */
-export function apart(payload: unknown): { given: unknown; origin: Origin } {
+/** @returns the payload for the task, and the origin of the job */
+export function separateOrigin(payload: unknown): { given: unknown; origin: Origin } {
   const origin: Origin = { requestId: undefined, traceparent: undefined };
   if (typeof payload !== "object" || payload === null || !(field in payload))
     return { given: payload, origin };

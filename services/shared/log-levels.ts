@@ -1,9 +1,9 @@
-// How much is told, by module, while the process runs. Modules are children of the log with a level of their own.
+// Log levels per module, changeable while the process runs. Modules are child loggers with a level of their own.
 import type { ChildLoggerOptions, Logger } from "pino";
 
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
-/** What is of no module. */
+/** For lines that belong to no module. */
 const mainModule = "main";
 
 interface Child {
@@ -11,9 +11,10 @@ interface Child {
   readonly atLeast: LogLevel;
 }
 
-/** Moleculer makes one for each part of it and of ours, at the start. */
+/** Moleculer makes one per part of itself and per service, at the start. */
 const childrenMax = 1_000;
 
+/** The main logger of a process and its child loggers; at most 1,000 children are tracked. */
 export class LogLevels {
   readonly #main: Logger;
   readonly #modules = new Map<string, Child[]>();
@@ -23,7 +24,7 @@ export class LogLevels {
     this.#main = main;
   }
 
-  /** @param atLeast it never tells more than that: its lines below would hold what must not be told */
+  /** @param atLeast the most detailed level that may be set: lines below it could hold secrets */
   child(
     module: string,
     { atLeast = "trace", bindings = { mod: module }, ...options }: ChildOptions = {},
@@ -37,12 +38,12 @@ export class LogLevels {
     return logger;
   }
 
-  /** @param module absent: all of them */
+  /** @param module absent: all modules */
   has(module?: string): boolean {
     return module === undefined || module === mainModule || this.#modules.has(module);
   }
 
-  /** @param module one; absent: all @returns false where there is no such module */
+  /** @param module absent: all modules @returns false if there is no such module */
   set(level: LogLevel, module?: string): boolean {
     if (!this.has(module)) return false;
     if (module === undefined || module === mainModule) this.#main.level = level;
@@ -53,7 +54,7 @@ export class LogLevels {
     return true;
   }
 
-  /** The level in force of each module. */
+  /** @returns the current level of each module */
   get(): Record<string, string> {
     const modules = [...this.#modules].map(([name, [first]]) => [name, first?.logger.level ?? ""] as const);
     return { [mainModule]: this.#main.level, ...Object.fromEntries(modules) };
@@ -67,14 +68,14 @@ interface ChildOptions extends Pick<ChildLoggerOptions, "redact"> {
 
 const order = new Map<string, number>(logLevels.map((level, at) => [level, at]));
 
-/** Of the two the one that tells less. */
+/** @returns the less detailed of the two levels */
 function quieter(one: string, other: LogLevel): string {
   return (order.get(one) ?? 0) > (order.get(other) ?? 0) ? one : other;
 }
 
 const known = new WeakMap<Logger, LogLevels>();
 
-/** Of a process's own log. */
+/** The levels of a process's log; one object per log. */
 export function levelsOf(log: Logger): LogLevels {
   const levels = known.get(log) ?? new LogLevels(log);
   known.set(log, levels);

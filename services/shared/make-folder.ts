@@ -1,10 +1,10 @@
-// Making a folder with all above it. Node's own `recursive` never comes back where the system says of a folder that is
-// there that something is missing in it, as /proc does.
+// Creates a folder with its parents. Node's own `recursive` never returns where the system reports ENOENT for an existing folder,
+// as /proc does.
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { errorCode } from "./start-error.ts";
 
-/** What is there already stays as it is, also if it is no folder. @param folder absolute @throws the system's errors */
+/** Leaves an existing file or folder unchanged. @param folder absolute path @throws the system's errors */
 export async function makeFolder(folder: string, mode: number): Promise<void> {
   try {
     await mkdir(folder, { mode });
@@ -16,7 +16,7 @@ export async function makeFolder(folder: string, mode: number): Promise<void> {
   }
 }
 
-/** Another process may have been quicker. */
+/** Another process may have been faster. */
 function unlessThere(error: unknown): void {
   if (errorCode(error) !== "EEXIST") throw error;
 }

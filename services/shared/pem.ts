@@ -1,4 +1,4 @@
-// Certificates in a text in PEM.
+// Finds the certificates in a PEM text.
 const begins = "-----BEGIN CERTIFICATE-----";
 const ends = "-----END CERTIFICATE-----";
 

@@ -1,5 +1,5 @@
-// Rates, counted in PostgreSQL so that all nodes share them. While the database is away each node
-// counts alone: a limiter that fails open would be an invitation.
+// Rate limits, counted in PostgreSQL so that all nodes share them. While the database is unreachable each node counts
+// separately: a limiter that fails open would invite an attack.
 import { isIPv6 } from "node:net";
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from "rate-limiter-flexible";
 import type { Database } from "./database/database.ts";
@@ -7,6 +7,7 @@ import { TooManyRequests } from "./errors.ts";
 
 const table = "rate_limits";
 
+/** A fixed window per key. @param points allowed per window @param perSeconds length of the window */
 export class RateLimit {
   readonly #limiter: RateLimiterPostgres;
 
@@ -19,7 +20,7 @@ export class RateLimit {
       tableName: table,
       tableCreated: true,
       clearExpiredByTimeout: false,
-      // Once over the limit a node refuses by itself until the window ends.
+      // After the limit a node refuses by itself until the window ends.
       inMemoryBlockOnConsumed: points + 1,
       insuranceLimiter: new RateLimiterMemory(limits),
     });
@@ -31,12 +32,12 @@ export class RateLimit {
     if (refusal !== undefined) throw tooMany(refusal);
   }
 
-  /** @returns whether there was one left; nobody is told */
+  /** Takes one without an error. @returns whether there was one left */
   async spend(key: string): Promise<boolean> {
     return (await this.#consume(key)) === undefined;
   }
 
-  /** Takes nothing. @throws TooManyRequests when nothing is left */
+  /** Takes none. @throws TooManyRequests when none is left */
   async refuseIfSpent(key: string): Promise<void> {
     const used = await this.#limiter.get(key);
     if (used !== null && used.remainingPoints <= 0) throw tooMany(used);
@@ -57,7 +58,7 @@ function tooMany({ msBeforeNext }: RateLimiterRes): TooManyRequests {
   return new TooManyRequests(Math.max(1, Math.ceil(msBeforeNext / 1000)));
 }
 
-/** One key per client: a whole /64 in IPv6, as one subscriber holds that many addresses. */
+/** @returns one key per client: in IPv6 a whole /64, because one subscriber has that many addresses */
 export function addressKey(ip: string | null): string {
   if (ip === null) return "unknown";
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip)?.[1];

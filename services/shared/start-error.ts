@@ -1,6 +1,7 @@
-// Why the service could not start, in one sentence that an operator can act on. Whoever starts the service prints the
-// message alone and exits with a code other than zero; any other error class is a fault of ours and keeps its stack.
+// Why the service could not start, in one sentence that an operator can act on. The program prints only the message and exits
+// with a non-zero code. Any other error class is a bug and keeps its stack.
 
+/** An error for the operator: its message is one or more whole sentences and holds no secret. */
 export class StartError extends Error {
   override readonly name = "StartError";
 }
@@ -18,20 +19,20 @@ const reasons: Readonly<Record<string, string>> = {
   ENAMETOOLONG: "the path is too long",
 };
 
-/** A property of a caught value, if it has it. No `instanceof`: errors of Node's own come from another realm in Jest. */
+/** @returns a property of a caught value, if present. Without `instanceof`: in Jest Node's own errors come from another realm. */
 export function propertyOf(error: unknown, name: "code" | "errcode" | "message"): unknown {
   return typeof error === "object" && error !== null ? Reflect.get(error, name) : undefined;
 }
 
-/** The `code` of a system error (`ENOENT`, …), or an empty text. */
+/** @returns the `code` of a system error (`ENOENT`, …), or an empty string */
 export function errorCode(error: unknown): string {
   const code = propertyOf(error, "code");
   return typeof code === "string" ? code : "";
 }
 
 /**
- * Turns a failed file operation into a StartError: `fileError(e, "/x", "written")` says "/x cannot be written: the
- * disk is full." A StartError passes through as it is.
+ * Turns a failed file operation into a StartError: `fileError(e, "/x", "written")` gives "/x cannot be written: the
+ * disk is full." A StartError is returned unchanged.
  */
 export function fileError(error: unknown, path: string, action: string): StartError {
   if (error instanceof StartError) return error;

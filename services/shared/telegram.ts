@@ -1,2 +1,2 @@
-// Where Telegram's Bot API is.
+// The address of Telegram's Bot API.
 export const defaultApiRoot = "https://api.telegram.org";

@@ -1,4 +1,4 @@
-// Shapes that several contracts share: the list envelope and its query parameters, and the words of wire timestamps.
+// Shapes that several contracts share: the list envelope with its query parameters, and timestamps.
 import { Invalid } from "./errors.ts";
 import { emptyIsAbsent, nullable, optional, withDefault } from "./params/modifiers.ts";
 import { object } from "./params/results.ts";
@@ -20,6 +20,7 @@ export const paging = {
   limit: integer({ min: 1, max: 200, default: 50, description: "How many items a page has." }),
 };
 
+/** The query parameters of a sorted list. @param first the default column */
 export function sorting<const C extends readonly [string, ...string[]]>(
   columns: C,
   first: C[number],
@@ -49,7 +50,7 @@ export const searching = {
   ),
 };
 
-/** Whose rows are wanted, in the query of a list. */
+/** The tenant whose rows are listed, as a query parameter. */
 export const ofTenant = {
   tenant_id: optional(
     nullable(id({ description: "Of this tenant; superadmins see all without it, others their own anyway." })),
@@ -64,19 +65,21 @@ export interface Page<T> {
   pages: number;
 }
 
+/** @param name of the schema in the OpenAPI document */
 export function pageOf<T>(name: string, item: Rule<T>): Rule<Page<T>> {
-  // The builder's own type is the same five fields; spelled as Page<T> so that messages stay readable.
+  // The builder's own type has the same five fields; Page<T> keeps compiler messages readable.
   return object(
     { items: listOf(item), total: integer(), page: integer(), limit: integer(), pages: integer() },
     { name },
   ) as AnyRule as Rule<Page<T>>;
 }
 
+/** @param total of all pages */
 export function toPage<T>(items: T[], total: number, page: number, limit: number): Page<T> {
   return { items, total, page, limit, pages: Math.ceil(total / limit) };
 }
 
-/** Offsets grow dearer with every row passed over, so paging ends where nobody reads on. */
+/** The cost of an offset grows with every skipped row, so paging is limited. @throws Invalid beyond the limit */
 export function offsetOf(page: number, limit: number): number {
   const offset = (page - 1) * limit;
   if (offset <= offsetMax) return offset;
@@ -90,7 +93,7 @@ export function toIso(timestamp: string): string {
   return `${timestamp.slice(0, 10)}T${time.length === 8 ? `${time}.000` : time.padEnd(12, "0")}Z`;
 }
 
-/** The three characters that mean something to LIKE mean themselves. */
+/** @returns a LIKE pattern in which `\`, `%` and `_` have no special meaning */
 export function likePattern(search: string): string {
   return `%${search.replace(/[\\%_]/g, "\\$&")}%`;
 }

@@ -1,6 +1,6 @@
 // Metrics of pending deliveries, their lag, the outbox and failing webhooks, for all channels.
 import { platform } from "../shared/database/scope.ts";
-import type { Figure } from "../shared/sampled.ts";
+import type { MetricSample } from "../shared/cached-samples.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 
 /** Bound of a count. Beyond it the number is not useful any more, and the lag still grows. */
@@ -59,7 +59,7 @@ const rest = `select (select count(*)::integer from (select from fan_out_queue l
         order by event_id limit 100) q join events e on e.tenant_id = q.tenant_id and e.id = q.event_id) as lag,
     (select count(*)::integer from webhooks where failing_since is not null and disabled_at is null) as failing`;
 
-async function read({ database: db }: Runtime): Promise<Figure<Name>[]> {
+async function read({ database: db }: Runtime): Promise<MetricSample<Name>[]> {
   const byChannel = await db.read<{ channel: string; pending: number; lag: number }>(platform, {
     name: "webhooks.delivery_figures",
     text: channels,
@@ -71,7 +71,7 @@ async function read({ database: db }: Runtime): Promise<Figure<Name>[]> {
     values: [],
   });
   return [
-    ...byChannel.flatMap(({ channel, pending, lag }): Figure<Name>[] => [
+    ...byChannel.flatMap(({ channel, pending, lag }): MetricSample<Name>[] => [
       { name: "records_deliveries_pending", labels: { channel }, value: pending },
       { name: "records_deliveries_lag_seconds", labels: { channel }, value: lag },
     ]),
@@ -81,7 +81,7 @@ async function read({ database: db }: Runtime): Promise<Figure<Name>[]> {
           { name: "records_outbox_events", value: row.events },
           { name: "records_outbox_lag_seconds", value: row.lag },
           { name: "records_webhooks_failing", value: row.failing },
-        ] satisfies Figure<Name>[])),
+        ] satisfies MetricSample<Name>[])),
   ];
 }
 

@@ -110,6 +110,6 @@ describe("versions", () => {
     expect(sorted).toEqual(["0.9.2", "0.9.12", "0.10.0", "1.0.0"]);
     expect(compareVersions("1.2.3", "1.2.3-rc.1")).toBe(0);
     expect(laterOf("0.9.0", "0.10.0")).toBe("0.10.0");
-    expect(() => compareVersions("1.2", "1.2.0")).toThrow("no version: 1.2");
+    expect(() => compareVersions("1.2", "1.2.0")).toThrow("not a version: 1.2");
   });
 });

@@ -1,7 +1,7 @@
 // Whatever is laid aside while a lost database is filled is put back: a restored one must be no other than a new one.
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { Bulk } from "../../services/shared/database/bulk.ts";
-import { loadAside } from "../../services/shared/database/bulk-load.ts";
+import { loadWithoutDefinitions } from "../../services/shared/database/bulk-load.ts";
 import { startDemoDatabase, type TestDatabase } from "../support/service.ts";
 
 let database: TestDatabase;
@@ -49,7 +49,7 @@ it("triggers, constraints, indexes and policies are as they were, on each table"
   );
   const filled = tables.map(({ name }) => ({ name, isLarge: name !== "departments" }));
   let meanwhile: string[] = [];
-  await loadAside(
+  await loadWithoutDefinitions(
     bulk,
     filled,
     async () => {

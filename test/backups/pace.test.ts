@@ -135,6 +135,7 @@ describe("a process counts the calls of others", () => {
     ["whoever follows a backup", "backups.status", person, 0],
     ["whoever looks how the service is", "health.overview", person, 0],
     ["the question who asks, which each request begins with", "auth.authenticate", person, 0],
+    ["the same question about several at once", "auth.authenticate_all", person, 0],
   ])("%s: %s", async (_whose, name, caller, expected) => {
     setBusKey("a key of the bus for this test, long enough");
     expect(await counted(name, caller === "signed" ? person.toJSON() : caller)).toBe(expected);

@@ -1,5 +1,6 @@
-// One process for each service, as the chart's `layout: services` deploys them: each with the secrets that the chart's table gives
-// it and no others, in production, on addresses of IPv6 where the machine has one. They make the first data together and serve.
+// One process for each service, as the chart's `layout: services` deploys them: each with the secrets that the chart's table
+// gives it and no others, in production, on addresses of IPv6 where the machine has one. They make the first data together and
+// serve.
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { createHash } from "node:crypto";
 import { networkInterfaces } from "node:os";

@@ -5,7 +5,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { readGrants, readObjects } from "../../host/database/grants/catalogue.ts";
 import { grantsFor, grantsIn, keyOf } from "../../host/database/grants/plan.ts";
-import { ofNobody, rightsByService } from "../../host/database/grants/registry.ts";
+import { internalObjects, rightsByService } from "../../host/database/grants/registry.ts";
 import { atStart, everyLogin } from "../../host/database/grants/rights.ts";
 import {
   defaultLogins,
@@ -47,7 +47,9 @@ async function undecided(): Promise<string[]> {
     object,
     key: `${on} ${object}`,
   }));
-  return all.filter(({ object, key }) => !known.has(key) && !(object in ofNobody)).map(({ key }) => key);
+  return all
+    .filter(({ object, key }) => !known.has(key) && !(object in internalObjects))
+    .map(({ key }) => key);
 }
 
 interface Declared {
@@ -93,7 +95,7 @@ describe("the declarations", () => {
   });
   it("name nothing of nobody's that is not there", async () => {
     const all = (await readObjects(database.owner)).map(({ object }) => object);
-    expect(Object.keys(ofNobody).filter((object) => !all.includes(object))).toEqual([]);
+    expect(Object.keys(internalObjects).filter((object) => !all.includes(object))).toEqual([]);
   });
   it("let each service write the entries that its contracts name, and no other service does", async () => {
     const resources = new Map<string, string>();
@@ -109,7 +111,7 @@ describe("the declarations", () => {
   });
   it("let each kind of event be told by one service, but for those of services to come", () => {
     const tellers = (kind: EventKind) =>
-      Object.values(rightsByService).filter(({ tells }) => tells?.includes(kind)).length;
+      Object.values(rightsByService).filter(({ publishes: tells }) => tells?.includes(kind)).length;
     const untold = eventKinds.filter((kind) => tellers(kind) !== 1);
     expect(untold.filter((kind) => !/^(?:backup|restore|fix)\./.test(kind))).toEqual([]);
     expect(untold.filter((kind) => tellers(kind) > 1)).toEqual([]);

@@ -20,8 +20,8 @@ const start = (dataDir: string) =>
 
 describe("a database folder that cannot be used", () => {
   it.each([
-    ["holds somebody else's files", { "notes.txt": "mine" }, /is not a whole PostgreSQL folder/],
-    ["lost its catalog", { PG_VERSION: "18\n" }, /is not a whole PostgreSQL folder/],
+    ["holds somebody else's files", { "notes.txt": "mine" }, /is not a complete PostgreSQL folder/],
+    ["lost its catalog", { PG_VERSION: "18\n" }, /is not a complete PostgreSQL folder/],
     [
       "is of another version",
       { PG_VERSION: "17\n", global: "" },

@@ -1,11 +1,11 @@
 // The parts that figures are made of: label sets that end somewhere, readings that are asked for once, the two formats.
 import { describe, expect, it } from "@jest/globals";
-import { follow, type OpenSpan } from "../../services/shared/tracing.ts";
+import { runInContext, type OpenSpan } from "../../services/shared/tracing.ts";
 import { toPlainText, wantsOpenMetrics } from "../../host/metrics/exposition.ts";
 import { LabelSets } from "../../host/metrics/label-sets.ts";
 import { noTraffic } from "../../host/metrics/bus-metrics.ts";
 import { ProcessMetrics } from "../../host/metrics/process-metrics.ts";
-import { Sampled } from "../../services/shared/sampled.ts";
+import { CachedSamples } from "../../services/shared/cached-samples.ts";
 import { freePort } from "../support/nats.ts";
 
 const measured = {
@@ -50,35 +50,35 @@ describe("a reading", () => {
   const figure = { name: "records_x", value: 1 };
   it("is asked for once by many, and kept", async () => {
     let asked = 0;
-    const sampled = new Sampled(
+    const sampled = new CachedSamples(
       async () => {
         asked++;
         return [figure];
       },
       () => {},
     );
-    const found = await Promise.all([sampled.figures(), sampled.figures(), sampled.figures()]);
+    const found = await Promise.all([sampled.samples(), sampled.samples(), sampled.samples()]);
     expect(found).toEqual([[figure], [figure], [figure]]);
-    await sampled.figures();
+    await sampled.samples();
     expect(asked).toBe(1);
   });
   it("that fails shows nothing, is counted, and is tried again", async () => {
     let [asked, failed] = [0, 0];
-    const sampled = new Sampled(
+    const sampled = new CachedSamples(
       async () => {
         if (asked++ === 0) throw new Error("the database is away");
         return [figure];
       },
       () => failed++,
     );
-    expect(await sampled.figures()).toBeUndefined();
+    expect(await sampled.samples()).toBeUndefined();
     expect(failed).toBe(1);
-    expect(await sampled.figures()).toEqual([figure]);
+    expect(await sampled.samples()).toEqual([figure]);
   });
   it("that is late holds nobody up, and no second one is begun beside it", async () => {
     let [asked, failed] = [0, 0];
     let answer: (figures: (typeof figure)[]) => void = () => {};
-    const sampled = new Sampled(
+    const sampled = new CachedSamples(
       () => {
         asked++;
         return new Promise<(typeof figure)[]>((resolve) => {
@@ -87,12 +87,12 @@ describe("a reading", () => {
       },
       () => failed++,
     );
-    expect(await sampled.figures()).toBeUndefined();
-    expect(await sampled.figures()).toBeUndefined();
+    expect(await sampled.samples()).toBeUndefined();
+    expect(await sampled.samples()).toBeUndefined();
     expect({ asked, failed }).toEqual({ asked: 1, failed: 1 });
     answer([figure]);
     await new Promise(setImmediate);
-    expect(await sampled.figures()).toEqual([figure]);
+    expect(await sampled.samples()).toEqual([figure]);
     expect({ asked, failed }).toEqual({ asked: 1, failed: 1 });
   });
 });
@@ -139,7 +139,7 @@ describe("exemplars", () => {
     const traceId = "0af7651916cd43dd8448eb211c80319c";
     // Of a span only its names are looked at here.
     const span = { traceId, traceparent: `00-${traceId}-b7ad6b7169203331-01` } as OpenSpan;
-    follow({ requestId: undefined, span }, () => metrics.action("users.me", "ok", 0.2));
+    runInContext({ requestId: undefined, span }, () => metrics.action("users.me", "ok", 0.2));
     const { type, text } = await exposed(metrics, "application/openmetrics-text");
     expect(type).toContain("application/openmetrics-text; version=1.0.0");
     expect(text).toMatch(

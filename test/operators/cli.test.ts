@@ -6,7 +6,7 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import { commands } from "../../operators/commands/table.ts";
 import { joinService } from "../../operators/join.ts";
-import type { Joined } from "../../operators/joined.ts";
+import type { ServiceConnection } from "../../operators/service-connection.ts";
 import { readRequest } from "../../operators/request.ts";
 import { failed, runRequest } from "../../operators/run-request.ts";
 import { type Clinic, makePatient, openClinic } from "../backups/scene.ts";
@@ -20,7 +20,7 @@ let service: TestService;
 let superadmin: string;
 let clinic: Clinic;
 let env: Record<string, string>;
-let joined: Joined;
+let joined: ServiceConnection;
 beforeAll(async () => {
   service = await startService();
   superadmin = await service.signIn("superadmin");
@@ -35,7 +35,10 @@ afterAll(async () => {
 
 const ran = new Set<string>();
 
-/** As the program runs it, but within this process: forty programs are half a minute. The command's name first, then its arguments. */
+/**
+ * As the program runs it, but within this process: forty programs are half a minute. The command's name first, then its
+ * arguments.
+ */
 async function cli(name: string, ...args: string[]): Promise<Ended> {
   ran.add(name);
   const said: Ended = { code: null, out: "", err: "" };

@@ -3,10 +3,10 @@ import { describe, expect, it } from "@jest/globals";
 import { ServiceBroker } from "moleculer";
 import { complete } from "../../operators/complete.ts";
 import { Misuse } from "../../operators/failures.ts";
-import { readProgramWords } from "../../operators/program-words.ts";
+import { readProgramOptions } from "../../operators/program-options.ts";
 import { readRequest } from "../../operators/request.ts";
 import { errorLine, shown } from "../../operators/show.ts";
-import { readTyped, wordsOf } from "../../operators/words.ts";
+import { parseTypedCall, splitWords } from "../../operators/typed-call.ts";
 import { paramSummary } from "../../services/shared/params/summary.ts";
 import { nullable, optional, withDefault } from "../../services/shared/params/modifiers.ts";
 import { flag, integer, oneOf, text } from "../../services/shared/params/rules.ts";
@@ -20,7 +20,7 @@ describe("words", () => {
     [`'{"a": "b c"}'`, ['{"a": "b c"}']],
     [`a\\ b "c\\"d" 'e\\f'`, ["a b", 'c"d', "e\\f"]],
     ["'open to the end", ["open to the end"]],
-  ])("%s", (line, words) => expect(wordsOf(line)).toEqual(words));
+  ])("%s", (line, words) => expect(splitWords(line)).toEqual(words));
 });
 
 describe("parameters", () => {
@@ -49,10 +49,10 @@ describe("parameters", () => {
     ["--user_id seven", { user_id: "seven" }],
     ["--unknown 5", { unknown: "5" }],
   ])("%s", (line, params) => {
-    expect(readTyped(["users.x", ...wordsOf(line)], kinds).params).toEqual(params);
+    expect(parseTypedCall(["users.x", ...splitWords(line)], kinds).params).toEqual(params);
   });
   it("a flag of ours is none", () => {
-    expect(readTyped(wordsOf("users.x --help --json"), kinds)).toEqual({
+    expect(parseTypedCall(splitWords("users.x --help --json"), kinds)).toEqual({
       action: "users.x",
       params: {},
       help: true,
@@ -107,7 +107,7 @@ describe("a request", () => {
     ["rotation start --detach --json", { name: "rotation start", json: true }],
     ["call users.list --tenant_id 2 --json", { name: "call", json: true }],
   ])("%s", (line, { name, ...more }) => {
-    const { command, ...request } = readRequest(wordsOf(line));
+    const { command, ...request } = readRequest(splitWords(line));
     expect(command.name).toBe(name);
     expect(request).toMatchObject({ ...more, prepared: expect.anything() });
   });
@@ -131,16 +131,16 @@ describe("a request", () => {
     ["call", /^call: name an action/],
     ["call --yes", /^call: name an action/],
   ])("%s is refused before anything is asked for", (line, sentence) => {
-    expect(() => readRequest(wordsOf(line))).toThrow(Misuse);
-    expect(() => readRequest(wordsOf(line))).toThrow(sentence);
+    expect(() => readRequest(splitWords(line))).toThrow(Misuse);
+    expect(() => readRequest(splitWords(line))).toThrow(sentence);
   });
 
   it("what is said to the program stands anywhere", () => {
     const words = ["block", "--as", "ada", "5", "--alone", "--json"];
-    expect(readProgramWords(words)).toEqual({ as: "ada", alone: true, words: ["block", "5", "--json"] });
-    expect(readProgramWords(["--as=grace"])).toEqual({ as: "grace", alone: false, words: [] });
+    expect(readProgramOptions(words)).toEqual({ as: "ada", alone: true, words: ["block", "5", "--json"] });
+    expect(readProgramOptions(["--as=grace"])).toEqual({ as: "grace", alone: false, words: [] });
     for (const name of ["", "a b", "x".repeat(65), "a\nb"])
-      expect(() => readProgramWords(["--as", name])).toThrow(Misuse);
+      expect(() => readProgramOptions(["--as", name])).toThrow(Misuse);
   });
 });
 

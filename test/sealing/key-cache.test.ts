@@ -70,7 +70,7 @@ describe("keys", () => {
   });
 
   it("are gone from memory after their time though nobody asks, and asked for again", async () => {
-    const [ring, cache] = [new Keyring(), cacheWith({ heldMsMax: 30 })];
+    const [ring, cache] = [new Keyring(), cacheWith({ cachedMsMax: 30 })];
     await cache.of(1, ring.load);
     await cache.of(2, ring.load);
     expect(cache.size).toBe(2);

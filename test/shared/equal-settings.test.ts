@@ -4,14 +4,14 @@ import {
   conflicts,
   differences,
   fingerprintsOf,
-  givesWay,
-  type Held,
+  mustExit,
+  type ComparedSettings,
   readFingerprints,
   sessionNameOf,
-  type Standing,
+  type ProcessPhase,
 } from "../../host/consistency/equal-settings.ts";
 
-const held: Held = {
+const held: ComparedSettings = {
   busSecret: "bus",
   bootSecret: "boot",
   jwtSecret: "old",
@@ -20,14 +20,14 @@ const held: Held = {
   publicUrl: "https://records.example",
   keysHeldSeconds: 60,
 };
-const found = (own: Partial<Held>, other: Partial<Held>) => {
+const found = (own: Partial<ComparedSettings>, other: Partial<ComparedSettings>) => {
   const both = [own, other].map((each) => fingerprintsOf({ ...held, ...each }, "settled"));
   const [first, second] = both as [ReturnType<typeof fingerprintsOf>, ReturnType<typeof fingerprintsOf>];
   return { conflicts: conflicts(first, second), differences: differences(first, second) };
 };
 
 describe("two processes", () => {
-  it.each<[string, Partial<Held>, Partial<Held>, string[], string[]]>([
+  it.each<[string, Partial<ComparedSettings>, Partial<ComparedSettings>, string[], string[]]>([
     ["have the same", {}, {}, [], []],
     ["have another BOOT_SECRET", { bootSecret: "x" }, {}, ["BOOT_SECRET"], []],
     ["one of which holds no BOOT_SECRET", { bootSecret: undefined }, {}, [], []],
@@ -101,7 +101,7 @@ describe("a fingerprint", () => {
 });
 
 describe("of two processes that differ", () => {
-  it.each<[Standing, Standing, boolean]>([
+  it.each<[ProcessPhase, ProcessPhase, boolean]>([
     ["starting", "starting", false],
     ["starting", "new", true],
     ["starting", "settled", true],
@@ -115,14 +115,14 @@ describe("of two processes that differ", () => {
       ["a", "b"],
       ["b", "a"],
     ] as const)
-      expect(givesWay({ id, standing: own }, { id: otherId, standing: other })).toBe(goes);
+      expect(mustExit({ id, standing: own }, { id: otherId, standing: other })).toBe(goes);
   });
   it("exactly one goes where both are new, and both see it alike", () => {
     const [a, b] = [
       { id: "a", standing: "new" },
       { id: "b", standing: "new" },
     ] as const;
-    expect([givesWay(a, b), givesWay(b, a)]).toEqual([false, true]);
+    expect([mustExit(a, b), mustExit(b, a)]).toEqual([false, true]);
   });
 });
 

@@ -5,12 +5,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { createLog } from "../../host/process/log.ts";
 import { levelsOf } from "../../services/shared/log-levels.ts";
-import { follow } from "../../services/shared/tracing.ts";
-import {
-  statementName,
-  watched,
-  watchSlowStatements,
-} from "../../services/shared/database/statement-watch.ts";
+import { runInContext } from "../../services/shared/tracing.ts";
+import { statementName, timed, watchSlowStatements } from "../../services/shared/database/statement-watch.ts";
 import { eventually } from "../support/service.ts";
 
 let folder: string;
@@ -132,7 +128,7 @@ it("lines bear the request that they are about, across what is awaited, and no o
     log.info({ n }, "line");
   };
   await Promise.all(
-    [1, 2, 3].map((n) => follow({ requestId: `request-${n}`, span: undefined }, () => one(n))),
+    [1, 2, 3].map((n) => runInContext({ requestId: `request-${n}`, span: undefined }, () => one(n))),
   );
   log.info({ n: 4 }, "line");
   flush();
@@ -148,10 +144,10 @@ describe("slow statements", () => {
     watchSlowStatements(1, log);
     const slowly = () => new Promise<void>((resolve) => setTimeout(resolve, 5));
     for (let n = 0; n < 30; n++)
-      await watched("select 'canary' from users where id = $1", "users.slow", slowly);
-    await watched("select 1", "users.quick", async () => undefined);
+      await timed("select 'canary' from users where id = $1", "users.slow", slowly);
+    await timed("select 1", "users.quick", async () => undefined);
     watchSlowStatements(0, log);
-    await watched("select 1", "users.unwatched", slowly);
+    await timed("select 1", "users.unwatched", slowly);
     flush();
     const lines = (await linesOf(file)) as unknown as { statement: string; durationMs: number }[];
     expect(lines).toHaveLength(20);

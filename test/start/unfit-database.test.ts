@@ -2,7 +2,7 @@
 // anything is written.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
-import { type ServerFacts, unfitness } from "../../host/database/server-fit.ts";
+import { type ServerFacts, reasonNotToFit } from "../../host/database/server-fit.ts";
 import { runProcess, startDatabase, type TestDatabase, testSettings } from "../support/service.ts";
 
 let server: TestDatabase;
@@ -82,7 +82,7 @@ describe("what is looked at before the first write", () => {
   it.each<[string, Partial<ServerFacts>]>([
     ["the oldest version that will do", { version: 160_000 }],
     ["no right to make roles, where none is missing", { mayMakeRoles: false, missingRoles: [] }],
-  ])("%s is taken", (_name, facts) => expect(unfitness({ ...fit, ...facts })).toBeUndefined());
+  ])("%s is taken", (_name, facts) => expect(reasonNotToFit({ ...fit, ...facts })).toBeUndefined());
 
   it.each<[Partial<ServerFacts>, RegExp]>([
     [{ version: 150_008 }, /is on PostgreSQL 15\.8: use 16 or later/],
@@ -103,7 +103,7 @@ describe("what is looked at before the first write", () => {
     ],
     [{ mayMakeSchemas: false }, /may make no schemas in the database clinic: make it the owner;/],
     [{ mayMakeTables: false }, /may make no tables in the database clinic: make it the owner;/],
-  ])("%j is refused", (facts, sentence) => expect(unfitness({ ...fit, ...facts })).toMatch(sentence));
+  ])("%j is refused", (facts, sentence) => expect(reasonNotToFit({ ...fit, ...facts })).toMatch(sentence));
 
   it.each([
     ["without CREATEROLE", "create role poor login password 'p'", "owner poor", /may make no roles/],

@@ -247,10 +247,10 @@ export function keepsThePromises(open: () => Promise<StoreUnderTest>): void {
     "a/".repeat(511) + "ab",
     "a/b/c/d/e/f/g/h/i",
   ])("takes %j for no key", async (key) => {
-    await expect(store.put(key, Readable.from([]), never())).rejects.toThrow("no key");
-    await expect(store.get(key, never())).rejects.toThrow("no key");
-    await expect(store.stat(key)).rejects.toThrow("no key");
-    await expect(store.remove(key)).rejects.toThrow("no key");
+    await expect(store.put(key, Readable.from([]), never())).rejects.toThrow("not a key");
+    await expect(store.get(key, never())).rejects.toThrow("not a key");
+    await expect(store.stat(key)).rejects.toThrow("not a key");
+    await expect(store.remove(key)).rejects.toThrow("not a key");
   });
 
   it("proves that it can be written to and read, and leaves nothing of that", async () => {

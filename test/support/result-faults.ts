@@ -1,6 +1,6 @@
 /**
- * Holds an answer against its declared result: tests run it over every answer they get. Unlike the reading of
- * parameters it is strict: nothing is converted, nothing may be added, and fields keep their declared order.
+ * Compares an answer with its declared result; tests do this for every answer. Unlike the parsing of
+ * parameters it is strict: nothing is converted, no field may be added, and fields keep their declared order.
  */
 import type {
   AnyOfShape,
@@ -12,7 +12,7 @@ import type {
   RuleShape,
 } from "../../services/shared/params/types.ts";
 
-/** A sentence for every fault, each with the path to it (`$.items.0.id: …`); an empty list is a good answer. */
+/** @returns a sentence per fault, each with its path (`$.items.0.id: …`); empty if the answer matches */
 export function resultFaults(shape: RuleShape, value: unknown, at = "$"): string[] {
   if (value === null && shape.nullable === true) return [];
   if (shape.type === "listOf") return listFaults(shape, value, at);

@@ -17,6 +17,9 @@ const ageMsMax = 3_600_000;
 /** What decides of the data in a template. */
 const sources = [
   "services",
+  "mixins",
+  "host",
+  "moleculer.config.ts",
   "migrations",
   "package-lock.json",
   "test/support/service.ts",

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import { connect } from "../../host/database/connect.ts";
-import { assertTenancyWall } from "../../services/shared/database/guard.ts";
+import { assertTenantIsolation } from "../../services/shared/database/guard.ts";
 import { runProcess, testSettings } from "../support/service.ts";
 import { fillTenant, openScene, type Scene, tenantTables } from "./scene.ts";
 
@@ -13,12 +13,12 @@ beforeAll(async () => {
 });
 afterAll(() => scene.stop());
 
-const standing = () => assertTenancyWall(scene.connected.database);
+const standing = () => assertTenantIsolation(scene.connected.database);
 
 async function standingAs(url: string): Promise<void> {
   const connected = await connect({ url, poolMax: 1, entities: [], statementTimeoutMs: 5_000 });
   try {
-    await assertTenancyWall(connected.database);
+    await assertTenantIsolation(connected.database);
   } finally {
     await connected.close();
   }

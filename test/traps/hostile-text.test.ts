@@ -48,7 +48,7 @@ const requestWith = (headers: Record<string, string>, path = "/"): GatewayReques
   Object.defineProperty(socket, "remoteAddress", { value: "10.0.0.1" });
   const request = Object.assign(new IncomingMessage(socket), {
     requestId: "",
-    trail: { requestId: "", span: undefined },
+    context: { requestId: "", span: undefined },
     clientIp: null,
     $params: {},
   });

@@ -100,18 +100,11 @@ const drafts: Readonly<Record<string, Draw>> = {
     path: { dept_id: await rows.department(own.id) },
     body: { name: `Unit ${rows.unique()}` },
   }),
-  "DELETE /api/admin/departments/{dept_id}": async (rows, own) => ({
-    path: { dept_id: await rows.department(own.id) },
-  }),
   "POST /api/admin/users": async (rows) => {
     const email = `made-${rows.unique()}@people.example`;
     return { body: { email, password, full_name: "Made Person", role: "nurse" } };
   },
-  "DELETE /api/admin/users/{user_id}": userDraft,
-  "POST /api/admin/users/{user_id}/block": userDraft,
-  "POST /api/admin/users/{user_id}/unblock": userDraft,
-  "PUT /api/admin/users/{user_id}/role": async (rows, own) => ({
-    ...(await userDraft(rows, own)),
+  "PUT /api/admin/users/{user_id}/role": async () => ({
     body: { role: "nurse" },
   }),
   "POST /api/admin/cache/invalidate": async (rows, own) => ({
@@ -154,15 +147,10 @@ const drafts: Readonly<Record<string, Draw>> = {
   "POST /api/patients": async (rows) => ({
     body: { record_number: `N-${rows.unique()}`, full_name: "New Patient" },
   }),
-  "GET /api/patients/{patient_id}": patientDraft,
-  "PUT /api/patients/{patient_id}": async (rows, own) => ({
-    ...(await patientDraft(rows, own)),
+  "PUT /api/patients/{patient_id}": async (rows) => ({
     body: { version: 1, notes: rows.unique() },
   }),
-  "DELETE /api/patients/{patient_id}": patientDraft,
-  "GET /api/patients/{patient_id}/records": patientDraft,
-  "POST /api/patients/{patient_id}/records": async (rows, own) => ({
-    ...(await patientDraft(rows, own)),
+  "POST /api/patients/{patient_id}/records": async (rows) => ({
     body: { kind: "visit", body: rows.unique() },
   }),
 };
@@ -176,17 +164,24 @@ async function webhookDraft(rows: Rows, own: Tenant): Promise<Partial<Draft>> {
   return { path: { webhook_id: await rows.webhook(own.id) } };
 }
 
-async function patientDraft(rows: Rows, own: Tenant): Promise<Partial<Draft>> {
-  return { path: { patient_id: await rows.patient(own.id) } };
-}
-
 async function mailDraft(rows: Rows, own: Tenant): Promise<Partial<Draft>> {
   const { email } = await rows.user(own.id);
   return { body: { email, subdomain: own.subdomain } };
 }
 
-async function userDraft(rows: Rows, own: Tenant): Promise<Partial<Draft>> {
-  return { path: { user_id: (await rows.user(own.id)).id } };
+/** For a path, the id of a row of the caller's own tenant; what an operation needs besides stands in `drafts`. */
+const rowOf: Readonly<Record<string, (rows: Rows, own: Tenant) => Promise<number>>> = {
+  tenant_id: (_rows, own) => Promise.resolve(own.id),
+  user_id: async (rows, own) => (await rows.user(own.id)).id,
+  dept_id: (rows, own) => rows.department(own.id),
+  patient_id: (rows, own) => rows.patient(own.id),
+  webhook_id: (rows, own) => rows.webhook(own.id),
+};
+
+async function pathDraft(rows: Rows, own: Tenant, path: string): Promise<Values> {
+  const drawn: Values = {};
+  for (const [, name = ""] of path.matchAll(/\{(\w+)\}/g)) drawn[name] = await rowOf[name]?.(rows, own);
+  return drawn;
 }
 
 /** Makes the rows that the cell is about and answers its request, without a token. */
@@ -198,20 +193,21 @@ export async function requestOf(rows: Rows, route: Route, cell: Cell): Promise<W
   const own = roleOf(caller) === "superadmin" && !isJoining(operation) ? tenants.platform : tenants.own;
   const tenant = kind === "own" ? own : kind === "never" ? undefined : tenants[kind];
   const drawn = await drafts[operation]?.(rows, own);
-  const draft: Draft = { path: {}, query: {}, body: {}, ...drawn };
+  const path = drawn?.path ?? (await pathDraft(rows, own, route.path));
+  const draft: Draft = { query: {}, body: {}, ...drawn, path };
   // What the operation itself needs under such a name stays: a notification has an `id` of its own.
   if (id === undefined) draft[place] = { ...(await foreignIds(rows, tenant)), ...draft[place] };
   else draft[place][id.name] = await valueOf(rows, cell, id, tenant, operation);
   if (id?.of === "subdomain" && tenant !== undefined) await moveAccount(rows, draft, tenant);
   if ("webhook_id" in draft.path) draft.path.delivery_id = deliveryIdOf(Number(draft.path.webhook_id));
-  const path = route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => String(draft.path[name]));
+  const target = route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => String(draft.path[name]));
   const query = new URLSearchParams(
     Object.entries(draft.query).map(([name, value]): [string, string] => [name, String(value)]),
   );
   const hasBody = Object.keys(draft.body).length > 0;
   return {
     method: route.method,
-    path: query.size === 0 ? path : `${path}?${query}`,
+    path: query.size === 0 ? target : `${target}?${query}`,
     ...(hasBody ? { headers: { "content-type": "application/json" }, body: JSON.stringify(draft.body) } : {}),
   };
 }

@@ -1,58 +1,19 @@
 // Every operation × every caller × a tenant in every state × an id in every place. What each cell must answer is
 // computed by rules.ts, written from the decisions; the operations come from the route table.
 import { refusalFaults } from "../support/refusals.ts";
-import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { contractOf, type Route, routes } from "../../services/api-gateway/routes.ts";
 import { type Cell, cellsOf, requestOf, Rows } from "./cells.ts";
-import { callers, type CallerName, ours, roleOf, rules, sectionsDue } from "./rules.ts";
+import { callers, type CallerName, roleOf, rules } from "./rules.ts";
 import { inParallel, type WireAnswer, type WireRequest } from "./wire.ts";
 import { kinds, neverId, type Person, World } from "./world.ts";
 
-interface Operation {
-  section: string;
-  method: string;
-  path: string;
-  bearer: boolean;
-  success: number;
-}
-
-const interfacePath = new URL("../interface/operations.json", import.meta.url);
-// The copy of the interface is of this shape by its own definition.
-const operations = JSON.parse(readFileSync(interfacePath, "utf8")) as Operation[];
 const nameOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
 const table = routes.map((route): [string, Route] => [nameOf(route), route]);
 const width = 8;
 
 describe("the route table", () => {
-  it("holds nothing that is neither in the interface nor on the list of our own", () => {
-    const known = new Set(operations.map(nameOf));
-    const strangers = routes.map(nameOf).filter((name) => !known.has(name));
-    expect(new Set(strangers)).toEqual(ours);
-  });
-
-  it("holds every operation of the sections that are due", () => {
-    const held = new Set(routes.map(nameOf));
-    const missing = operations.filter(
-      (operation) => sectionsDue.has(operation.section) && !held.has(nameOf(operation)),
-    );
-    expect(missing.map(nameOf)).toEqual([]);
-  });
-
-  it("answers with the success status of the interface and asks for a token where it does", () => {
-    for (const operation of operations) {
-      const route = routes.find((each) => nameOf(each) === nameOf(operation));
-      if (route === undefined) continue;
-      const isPublic = contractOf(route).access.who === "public";
-      expect([nameOf(route), route.status, !isPublic]).toEqual([
-        nameOf(operation),
-        operation.success,
-        operation.bearer,
-      ]);
-    }
-  });
-
-  it("and the rules of the walk name the same operations", () => {
+  it("names the operations of the rules, and no other", () => {
     expect(Object.keys(rules).sort()).toEqual(routes.map(nameOf).sort());
   });
 

@@ -192,51 +192,6 @@ export const rules: Readonly<Record<string, Rule>> = {
   "POST /api/patients/{patient_id}/records": ofPatients(201, patient),
 };
 
-/** Operations that are not in the interface; each stands in the decisions. */
-export const ours: ReadonlySet<string> = new Set([
-  "POST /api/auth/logout",
-  "POST /api/auth/reset-password",
-  "GET /api/admin/audit/verify",
-  "GET /api/admin/audit/export",
-  "GET /api/admin/audit/checkpoints",
-  "GET /api/admin/encryption/status",
-  "POST /api/admin/backup/download-ticket/{backup_id}",
-  "GET /api/backup-download/{ticket}",
-  "GET /api/admin/self-healing/incidents",
-  "POST /api/admin/self-healing/look",
-  "GET /api/admin/payments",
-  "GET /api/admin/payments/notifications",
-  "GET /api/admin/payments/{payment_id}",
-  "GET /api/webhooks/event-types",
-  "GET /api/webhooks/{webhook_id}/deliveries",
-  "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/resend",
-  "POST /api/webhooks/{webhook_id}/recover",
-  "POST /webhooks/telegram",
-  "GET /api/patients",
-  "POST /api/patients",
-  "GET /api/patients/{patient_id}",
-  "PUT /api/patients/{patient_id}",
-  "DELETE /api/patients/{patient_id}",
-  "GET /api/patients/{patient_id}/records",
-  "POST /api/patients/{patient_id}/records",
-]);
-
-/** The sections of the interface that must be there by now. */
-export const sectionsDue: ReadonlySet<string> = new Set([
-  "4.2",
-  "4.3",
-  "4.4",
-  "4.5",
-  "4.6",
-  "4.7",
-  "4.8",
-  "4.9",
-  "4.10",
-  "4.11",
-  "4.12",
-  "4.13",
-]);
-
 export function roleOf(caller: CallerName): Role | undefined {
   return caller === "anonymous" || caller === "expired" || caller === "blocked" ? undefined : caller;
 }

@@ -1,4 +1,4 @@
-// The audit log: read, proved and signed; and what was refused before it became a change.
+// The audit log: reading, verifying and signing it; and refusals that never became a change.
 import { addJobs, rates, record, refusals, runJobs, type ServiceRights } from "./rights.ts";
 
 export const audit: ServiceRights = {
@@ -9,7 +9,7 @@ export const audit: ServiceRights = {
     ...refusals,
     audit_entries: `select, ${record}`,
     audit_heads: "select",
-    // Also those that have become an entry.
+    // The audit service also deletes repeats after they became an entry.
     audit_repeats: `${refusals["audit_repeats"]}, delete`,
     append_entries: "execute",
   },

@@ -1,4 +1,4 @@
-// Signing in: the one service that reads password hashes.
+// Sign-in: the only service that reads password hashes.
 import { addJobs, rates, record, refusals, runJobs, type ServiceRights } from "./rights.ts";
 
 export const auth: ServiceRights = {
@@ -20,7 +20,7 @@ export const auth: ServiceRights = {
     lockouts: "select, insert, update, delete",
     known_origins: "select, insert, update, delete",
     ...refusals,
-    // The sweep of what has expired.
+    // For the sweep of expired rows.
     mail_tokens: "select (token_hash, expires_at), delete",
     rate_limits: "select, delete",
     audit_entries: record,

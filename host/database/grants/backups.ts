@@ -1,4 +1,4 @@
-// Backups read whatever they keep, and a restore writes one tenant's rows as a role of its own.
+// Backups read everything they keep. A restore writes the rows of one tenant with a role of its own.
 import { restoreSuffix } from "../../../services/shared/database/scope.ts";
 import {
   addJobs,
@@ -8,10 +8,10 @@ import {
   record,
   runJobs,
   type ServiceRights,
-  tell,
+  publish,
 } from "./rights.ts";
 
-/** Of a tenant's archive. */
+/** The tables in a tenant's archive. */
 const kept: Privileges = {
   tenants: "select",
   departments: "select",
@@ -22,7 +22,7 @@ const kept: Privileges = {
   audit_heads: "select",
 };
 
-/** Of a full one besides. */
+/** The tables that a full backup holds besides. */
 const everything = [
   "audit_entries",
   "audit_checkpoints",
@@ -47,7 +47,7 @@ const everything = [
   "quarantined_fields",
 ];
 
-/** To lay an archive's rows out, and to put them in the place of the present ones. */
+/** For staging the rows of an archive, and for replacing the current ones. */
 const staged = Object.fromEntries(
   [...Object.keys(kept), ...everything].map((table) => [`staging.${table}`, "select, insert, delete"]),
 );
@@ -72,7 +72,7 @@ const restoring: Privileges = {
 };
 
 export const backups: ServiceRights = {
-  takesUp: { suffix: restoreSuffix, privileges: restoring },
+  assumes: { suffix: restoreSuffix, privileges: restoring },
   tenant: { ...addJobs, ...runJobs, ...kept, backups: "select", backup_jobs: "select" },
   platform: {
     ...addJobs,
@@ -88,9 +88,9 @@ export const backups: ServiceRights = {
     sessions: "select (id, tenant_id, user_id, user_epoch, tenant_epoch, expires_at, ended_at)",
     tenant_freezes: "select, insert, update, delete",
     audit_entries: `select, ${record}`,
-    events: `select, ${tell}`,
+    events: `select, ${publish}`,
   },
   audits: ["backup", "restore", "limit"],
-  tells: ["backup.succeeded", "backup.failed", "restore.succeeded", "restore.failed"],
+  publishes: ["backup.succeeded", "backup.failed", "restore.succeeded", "restore.failed"],
   enqueues: ["mail.backup_trouble"],
 };

@@ -1,16 +1,16 @@
-// What roles may do in the database as it is, in the same terms as what they should.
+// Reads the current privileges of roles from the database, in the same form as the declared ones.
 import type pg from "pg";
 import type { Grant } from "./plan.ts";
 
 const ours = "array['public', 'graphile_worker', 'staging']::name[]";
-/** A table by its bare name, as all of ours are in `public`. */
+/** The bare name for tables in `public`, where all of ours are. */
 const objectName = "case n.nspname when 'public' then c.relname::text else n.nspname || '.' || c.relname end";
 
-/** Those that may more than their caller, and those that were kept from everybody; the others do what anybody may. */
+/** Security-definer functions, and functions with explicit privileges; all others may be executed by anybody. */
 const functions = `(p.prosecdef or p.proacl is not null) and p.pronamespace = 'public'::regnamespace
   and not exists (select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')`;
 
-/** `$1`: names of roles. What these have been granted themselves, and what everybody has (role "public") of what is ours. */
+/** `$1`: names of roles. Returns the privileges of these roles, and those of everybody (role "public") on our objects. */
 export const grantsText = `
   with held as (
     select case c.relkind when 'S' then 'sequence' else 'table' end as "on", ${objectName} as object, '' as "column", a.*
@@ -31,11 +31,12 @@ export const grantsText = `
   from held h left join pg_roles r on r.oid = h.grantee
   where r.rolname = any($1::text[]) or (h.grantee = 0 and h."on" <> 'schema' and h.object not like 'graphile_worker.%')`;
 
+/** @returns the current grants of the roles, as by `grantsText` */
 export async function readGrants(client: pg.ClientBase, roles: readonly string[]): Promise<Grant[]> {
   return (await client.query<Grant>(grantsText, [roles])).rows;
 }
 
-/** What there is to have rights to, but for sequences of columns: who may insert may draw from them. */
+/** @returns all objects that can have privileges, except sequences of columns: the right to insert includes them */
 export async function readObjects(client: pg.ClientBase): Promise<{ on: string; object: string }[]> {
   const { rows } = await client.query<{ on: string; object: string }>(
     `select case c.relkind when 'S' then 'sequence' else 'table' end as "on", ${objectName} as object

@@ -1,7 +1,7 @@
-// The keyring and the rotation: alone with the keys, and with what is sealed by them. Nothing of it is done for one tenant.
-import { lock, record, type ServiceRights, tell } from "./rights.ts";
+// Crypto: the only access to keys, and to the columns that they encrypt. None of its work is limited to one tenant.
+import { lock, record, type ServiceRights, publish } from "./rights.ts";
 
-/** xmin is what a row's version is known by when it is sealed anew. */
+/** xmin identifies the version of a row while it is encrypted again. */
 const resealed = (columns: string) => `select (id, tenant_id, xmin, ${columns}), update (${columns})`;
 
 export const crypto: ServiceRights = {
@@ -19,8 +19,8 @@ export const crypto: ServiceRights = {
     archive_keys: "select, insert, update, delete",
     tenants: lock,
     audit_entries: record,
-    events: tell,
+    events: publish,
   },
   audits: ["encryption"],
-  tells: ["encryption.rotated"],
+  publishes: ["encryption.rotated"],
 };

@@ -1,4 +1,4 @@
-// What a process with a DeliveryWorker does, whatever its channel: it makes the deliveries of every channel.
+// The rights of a process with a DeliveryWorker of any channel: it fans out the events of every channel.
 import type { Privileges } from "./rights.ts";
 
 export const deliveryWorker: Privileges = {

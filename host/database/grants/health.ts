@@ -1,4 +1,4 @@
-// The report on how the service is: counts, and which master key is in use. It audits who changed the level of the logs.
+// Health: counts, and which master key is in use. It audits changes of the log level.
 import { type Privileges, record, type ServiceRights } from "./rights.ts";
 
 const counted: Privileges = {
@@ -21,6 +21,6 @@ export const health: ServiceRights = {
     rotations: "select (id, state, rows_total, rows_done)",
     audit_entries: record,
   },
-  // It writes none of "health"; who writes any is held to all of its contract.
+  // It writes no "health" entries; the contract check requires the resource for every service that audits.
   audits: ["health", "log"],
 };

@@ -1,4 +1,4 @@
-// Chats that are linked to accounts, and what it takes to speak with the messenger's servers.
+// Messenger: linked chats, and the connection to the messenger's servers.
 import { deliveryWorker } from "./deliveries.ts";
 import { addJobs, lock, rates, record, runJobs, type ServiceRights } from "./rights.ts";
 

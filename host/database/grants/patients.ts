@@ -1,5 +1,5 @@
-// Patients and what is written about them, sealed.
-import { addJobs, record, runJobs, type ServiceRights, tell } from "./rights.ts";
+// Patients and their records, with encrypted fields.
+import { addJobs, record, runJobs, type ServiceRights, publish } from "./rights.ts";
 
 const shown = `id, tenant_id, department_id, record_number, record_key, identity, notes, full_name_index, phone_index, version,
   created_at, updated_at, deleted_at, stamp`;
@@ -10,7 +10,7 @@ export const patients: ServiceRights = {
   tenant: {
     ...addJobs,
     ...runJobs,
-    // The stamp is the triggers' to change.
+    // Triggers change the stamp.
     patients: `select (${shown}), insert (id, tenant_id, ${written}), update (${written}, stamp)`,
     patients_id_seq: "usage",
     patient_records: "select, insert (id, tenant_id, patient_id, author_id, kind, body)",
@@ -19,12 +19,12 @@ export const patients: ServiceRights = {
     hold_sealing_keys: "execute",
     append_entries: "execute",
     audit_entries: record,
-    events: tell,
+    events: publish,
   },
   platform: {
     patients: `select (${shown}), delete, update (deleted_at)`,
     audit_entries: record,
   },
   audits: ["patient", "record"],
-  tells: ["patient.created", "patient.updated", "patient.deleted", "record.created"],
+  publishes: ["patient.created", "patient.updated", "patient.deleted", "record.created"],
 };

@@ -1,5 +1,5 @@
-// Payments, and the inbox of what their providers said.
-import { addJobs, rates, record, refusals, runJobs, type ServiceRights, tell } from "./rights.ts";
+// Payments, and the inbox of their providers' notifications.
+import { addJobs, rates, record, refusals, runJobs, type ServiceRights, publish } from "./rights.ts";
 
 export const payments: ServiceRights = {
   tenant: { ...rates, ...addJobs, ...runJobs, payments: "select" },
@@ -9,8 +9,8 @@ export const payments: ServiceRights = {
     payment_notifications: "select, insert, update, delete",
     known_to_payments: "execute",
     audit_entries: record,
-    events: tell,
+    events: publish,
   },
   audits: ["payment", "limit"],
-  tells: ["payment.succeeded", "payment.failed", "payment.refunded"],
+  publishes: ["payment.succeeded", "payment.failed", "payment.refunded"],
 };

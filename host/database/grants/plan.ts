@@ -1,4 +1,4 @@
-// From the declared rights of services to the grants of a login and its platform role.
+// Translates the declared rights of services into the grants of a login and its platform role.
 import { furtherRolesOf, type Login, rightsOf } from "../logins.ts";
 import { atStart, everyLogin, type Privileges } from "./rights.ts";
 
@@ -6,17 +6,18 @@ export interface Grant {
   role: string;
   on: "table" | "sequence" | "function" | "schema";
   object: string;
-  /** "": the whole of it. */
+  /** "": the whole object. */
   column: string;
   privilege: string;
 }
 
+/** @returns a text that is equal for equal grants */
 export const keyOf = ({ role, on, object, column, privilege }: Grant): string =>
   [role, on, object, column, privilege].join("|");
 
 const schemas: ReadonlySet<string> = new Set(["public", "graphile_worker", "staging"]);
 
-/** @throws Error for what is not written as `Privileges` has it */
+/** @throws Error for a text that is not in the form of `Privileges` */
 export function grantsIn(role: string, privileges: Privileges): Grant[] {
   return Object.entries(privileges).flatMap(([object, words]) =>
     privilegesIn(words).flatMap(({ privilege, columns }) => {
@@ -38,14 +39,14 @@ function privilegesIn(words: string): { privilege: string; columns: string[] }[]
   const found: { privilege: string; columns: string[] }[] = [];
   for (let rest = words; rest !== ""; ) {
     const [text = "", privilege = "", columns] = one.exec(rest) ?? [];
-    if (text === "") throw new Error(`no privileges: ${rest}`);
+    if (text === "") throw new Error(`not a list of privileges: ${rest}`);
     found.push({ privilege, columns: columns?.split(",").map((each) => each.trim()) ?? [""] });
     rest = rest.slice(text.length);
   }
   return found;
 }
 
-/** All that a login and the roles it takes up are to have. */
+/** @returns all grants that a login and its further roles should have */
 export function grantsFor(login: Login): Grant[] {
   const { name, platformRole, services } = login;
   const rights = rightsOf(services);
@@ -58,13 +59,13 @@ export function grantsFor(login: Login): Grant[] {
   ]);
 }
 
-/** @returns those of `wanted` that a role has not been granted, neither so nor as a whole */
+/** @returns the wanted grants that are missing, both for the column and for the whole object */
 export function lacking(actual: readonly Grant[], wanted: readonly Grant[]): Grant[] {
   const has = new Set(actual.map(keyOf));
   return wanted.filter((grant) => !has.has(keyOf(grant)) && !has.has(keyOf({ ...grant, column: "" })));
 }
 
-/** Each once, and no column of what is granted as a whole. */
+/** Removes duplicates, and columns of objects that are granted as a whole. */
 function merged(grants: readonly Grant[]): Grant[] {
   const byKey = new Map(grants.map((grant) => [keyOf(grant), grant]));
   return [...byKey.values()].filter(
@@ -72,7 +73,7 @@ function merged(grants: readonly Grant[]): Grant[] {
   );
 }
 
-/** Statements that bring what is to what should be; one for each role, object and privilege. */
+/** @returns statements that change the actual grants into the wanted ones; one per role, object and privilege */
 export function statementsBetween(actual: readonly Grant[], wanted: readonly Grant[]): string[] {
   const [has, needs] = [new Set(actual.map(keyOf)), new Set(wanted.map(keyOf))];
   const extra = actual.filter((grant) => !needs.has(keyOf(grant)));

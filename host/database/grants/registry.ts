@@ -1,4 +1,4 @@
-// What each service may do in the database, by the name of its folder; and what is nobody's.
+// The rights of each service, by the name of its folder; and the objects that no login may use.
 import { audit } from "./audit.ts";
 import { auth } from "./auth.ts";
 import { backups } from "./backups.ts";
@@ -32,23 +32,21 @@ export const rightsByService: Readonly<Record<string, ServiceRights>> = {
   webhooks,
 };
 
-/** What no login may use, with the reason: only functions of the database itself do. */
-export const ofNobody: Readonly<Record<string, string>> = {
+/** Objects that no login may use, with the reason: only functions of the database use them. */
+export const internalObjects: Readonly<Record<string, string>> = {
   audit_chain: "a trigger of the log",
   queue_events: "a trigger of the events",
   follow_messenger_user: "a trigger of the users",
   follow_messenger_tenant: "a trigger of the tenants",
   trace_user: "a trigger of the users",
   trace_tenant: "a trigger of the tenants",
-  leave_trace: "of the two triggers before it",
-  is_on_record: "of the same triggers",
-  schedule_occurrences: "of the function that adds a job of the clock",
+  leave_trace: "used by the two triggers above",
+  is_on_record: "used by the same triggers",
+  schedule_occurrences: "used by the function that adds scheduled jobs",
 };
 
-/**
- * What gives away most. A process that runs none of these services must not have a login that may: the guard refuses.
- */
-export const guarded: readonly {
+/** The most sensitive privileges. The guard refuses a login that has one although no service of the process needs it. */
+export const sensitivePrivileges: readonly {
   object: string;
   column?: string;
   privilege: string;

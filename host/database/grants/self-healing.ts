@@ -1,5 +1,5 @@
-// Self-healing: fixes and incidents, and nothing of anybody else's. What is looked at and mended is the others', by their rights.
-import { addJobs, record, runJobs, type ServiceRights, tell } from "./rights.ts";
+// Self-healing: only fixes and incidents. Other services detect and repair faults with their own rights.
+import { addJobs, record, runJobs, type ServiceRights, publish } from "./rights.ts";
 
 export const selfHealing: ServiceRights = {
   tenant: { ...addJobs, ...runJobs },
@@ -10,9 +10,9 @@ export const selfHealing: ServiceRights = {
     incident_steps: "select, insert, delete",
     fault_looks: "select, insert, update, delete",
     audit_entries: record,
-    events: tell,
+    events: publish,
   },
   audits: ["fix", "incident"],
-  tells: ["fix.applied", "fix.failed", "incident.opened"],
+  publishes: ["fix.applied", "fix.failed", "incident.opened"],
   enqueues: ["mail.incident"],
 };

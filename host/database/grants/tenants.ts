@@ -1,7 +1,7 @@
 // Tenants and their departments.
-import { addJobs, lock, record, runJobs, type ServiceRights, tell } from "./rights.ts";
+import { addJobs, lock, record, runJobs, type ServiceRights, publish } from "./rights.ts";
 
-/** A head doctor has to be one, and a department that somebody is in stays. */
+/** To check that a head doctor has the role, and that a deleted department is empty. */
 const users = `select (id, tenant_id, department_id, role, is_active, deleted_at), ${lock}`;
 const patients = "select (tenant_id, department_id, deleted_at)";
 
@@ -14,7 +14,7 @@ export const tenants: ServiceRights = {
     users,
     patients,
     audit_entries: record,
-    events: tell,
+    events: publish,
   },
   platform: {
     ...addJobs,
@@ -23,8 +23,8 @@ export const tenants: ServiceRights = {
     users,
     patients,
     audit_entries: record,
-    events: tell,
+    events: publish,
   },
   audits: ["tenant", "department"],
-  tells: ["tenant.updated", "department.created", "department.updated", "department.deleted"],
+  publishes: ["tenant.updated", "department.created", "department.updated", "department.deleted"],
 };

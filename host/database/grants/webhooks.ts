@@ -1,6 +1,6 @@
-// Webhooks, their sealed secrets, and the log of what was sent.
+// Webhooks, their encrypted secrets, and the delivery log.
 import { deliveryWorker } from "./deliveries.ts";
-import { addJobs, limits, lock, rates, record, runJobs, type ServiceRights, tell } from "./rights.ts";
+import { addJobs, limits, lock, rates, record, runJobs, type ServiceRights, publish } from "./rights.ts";
 
 export const webhooks: ServiceRights = {
   tenant: {
@@ -13,12 +13,12 @@ export const webhooks: ServiceRights = {
     webhooks: "select, insert, update, delete",
     deliveries: "select, update (state, cause, tries, due_at, finished_at)",
     delivery_attempts: "select",
-    // Whom to tell that a webhook was switched off.
+    // To find the recipients of the mail about a disabled webhook.
     users: "select (id, tenant_id, role, is_active, deleted_at)",
     tenants: lock,
     hold_sealing_keys: "execute",
     audit_entries: record,
-    events: tell,
+    events: publish,
   },
   platform: {
     ...deliveryWorker,
@@ -29,6 +29,6 @@ export const webhooks: ServiceRights = {
     webhooks: "select, update (failing_since)",
   },
   audits: ["webhook", "limit"],
-  tells: ["webhook.disabled"],
+  publishes: ["webhook.disabled"],
   enqueues: ["mail.webhook_disabled"],
 };

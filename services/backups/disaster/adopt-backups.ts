@@ -2,7 +2,7 @@
 // listed, retained and restored as before.
 import { Bulk } from "../../shared/database/bulk.ts";
 import { withoutForce } from "../../shared/database/bulk-load.ts";
-import { recording } from "../../shared/database/change.ts";
+import { recordChange } from "../../shared/database/change.ts";
 import { masterFingerprint, unwrapMasterKeyBytes } from "../../shared/sealing/wrapping.ts";
 import { listBackup } from "../backup-row.ts";
 import { system } from "../job-store.ts";
@@ -38,7 +38,7 @@ async function enter(
   restored: FoundBackup,
   bootSecret: string,
 ): Promise<void> {
-  const change = recording(<Row>(text: string, values: readonly unknown[] = []) =>
+  const change = recordChange(<Row>(text: string, values: readonly unknown[] = []) =>
     bulk.query<Row & object>(text, values),
   );
   for (const { manifest, masters } of own) {

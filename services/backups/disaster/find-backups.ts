@@ -5,7 +5,7 @@ import { buffer } from "node:stream/consumers";
 import type { KeyObject } from "node:crypto";
 import { ArchiveDamaged } from "../../shared/archive/sealed-stream.ts";
 import {
-  ifItOpens,
+  undefinedIfBroken,
   unwrapArchiveKey,
   unwrapMasterKey,
   unwrapMasterKeyBytes,
@@ -83,7 +83,7 @@ async function openOne(
     const masters = openable(bootSecret, [...keys.masters, ...ring]);
     const wrapped = masters.get(keys.master_version);
     if (wrapped === undefined) return undefined;
-    const key = ifItOpens(() =>
+    const key = undefinedIfBroken(() =>
       unwrapArchiveKey(
         unwrapMasterKey(bootSecret, keys.master_version, wrapped),
         archiveNameOf(contents),
@@ -104,7 +104,7 @@ function openable(bootSecret: string, masters: readonly MasterOnRecord[]): Map<n
   const open = new Map<number, Buffer>();
   for (const { version, wrapped } of masters) {
     const bytes = Buffer.from(wrapped, "base64");
-    const key = ifItOpens(() => unwrapMasterKeyBytes(bootSecret, version, bytes));
+    const key = undefinedIfBroken(() => unwrapMasterKeyBytes(bootSecret, version, bytes));
     if (key === undefined) continue;
     key.fill(0);
     open.set(version, bytes);

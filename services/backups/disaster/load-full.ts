@@ -2,7 +2,7 @@
 // transaction. It commits only after every byte was compared with the manifest. So the archive is read once,
 // and nothing remains of a damaged one.
 import { Bulk, quoted } from "../../shared/database/bulk.ts";
-import { advanceSequences, loadAside } from "../../shared/database/bulk-load.ts";
+import { advanceSequences, loadWithoutDefinitions } from "../../shared/database/bulk-load.ts";
 import { StartError } from "../../shared/start-error.ts";
 import type { Store } from "../../../mixins/store/store.ts";
 import type { ArchivedTable } from "../archive/manifest.ts";
@@ -56,8 +56,11 @@ export async function loadFull(
       await finishRows(bulk, backup);
     };
     const filled = tables.map(({ name, bytes }) => ({ name, isLarge: bytes >= largeBytesMin }));
-    await loadAside(bulk, [...filled, { name: "user_counts", isLarge: false }], fill, (nth, all) =>
-      show("building the indexes", loadingShare + ((99 - loadingShare) * nth) / all),
+    await loadWithoutDefinitions(
+      bulk,
+      [...filled, { name: "user_counts", isLarge: false }],
+      fill,
+      (nth, all) => show("building the indexes", loadingShare + ((99 - loadingShare) * nth) / all),
     );
     await advanceSequences(bulk);
     await bulk.commit();

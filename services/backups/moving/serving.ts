@@ -12,7 +12,7 @@ const countedMs = 1_000;
 const staysMs = 2_000;
 
 /** How many calls there were until then. */
-export interface Asked {
+interface Asked {
   atMs: number;
   calls: number;
 }

@@ -1,16 +1,16 @@
-// How a file of any size reaches a client: its bytes never go over the bus. The action answers where the gateway may fetch
-// them, from a process that can read the store, once and within seconds; there they are encrypted, and the key comes with
-// the answer, over the bus, which is sealed.
+// How a client downloads a file of any size without sending its bytes over the bus. The action answers with an address of a
+// process that can read the store. The gateway may fetch from it once, within seconds. There the bytes are encrypted; the key is
+// in the answer, which travels over the encrypted bus.
 import { object } from "../params/results.ts";
 import { integer, text } from "../params/rules.ts";
 import type { ValueOf } from "../params/types.ts";
 
 export const downloadShape = object({
-  /** Of the other process, with a ticket that is good for one request. */
+  /** The address of the other process, with a ticket for one request. */
   address: text(),
-  /** Base64; opens what comes from there. */
+  /** Base64. Decrypts the downloaded bytes. */
   key: text(),
-  /** What the archive must be asked for by. */
+  /** The name that the archive must have. */
   archive: text(),
   file_name: text(),
   bytes: integer(),

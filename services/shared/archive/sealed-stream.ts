@@ -1,8 +1,8 @@
-// An archive as it is stored and as it travels between processes: encrypted in chunks, so that it can be read and written at
-// flat memory and nothing is told before it is proved. The construction is STREAM (Hoang, Reyhanitabar, Rogaway, Vizár 2015):
-// each chunk is AES-256-GCM under a nonce that counts the chunks and marks the last one, so that a chunk that was changed,
-// moved, repeated or dropped, or an end that was cut off, does not open. The key belongs to one archive, so counting nonces
-// never repeat. The head, with the archive's name, is bound to every chunk.
+// The format of an archive in the store and between processes. It is encrypted in chunks, so it can be read and written with
+// constant memory, and no byte is returned before it is authenticated. The construction is STREAM (Hoang, Reyhanitabar, Rogaway,
+// Vizár 2015): each chunk is AES-256-GCM with a nonce that counts the chunks and marks the last one. So a chunk that was changed,
+// moved, repeated or dropped, or a truncated end, fails to decrypt. Each archive has its own key, so a counted nonce never
+// repeats. The head with the archive's name is authenticated with every chunk.
 //   head:  "RECA" | version 1 | 3 bytes zero | chunk size, 4 bytes | name, 32 bytes (SHA-256 of the archive's name)
 //   chunk: ciphertext of chunk-size bytes (the last one: fewer, perhaps none) | 16 bytes tag
 import { createCipheriv, createDecipheriv, createHash, type KeyObject } from "node:crypto";
@@ -14,7 +14,7 @@ const tagBytes = 16;
 const chunkBytes = 256 * 1024;
 const algorithm = "aes-256-gcm";
 
-/** What is no archive, or not the one it should be, or not as it was written. The message may be told. */
+/** The bytes are not an archive, not the requested one, or were changed. The message may be shown to the client. */
 export class ArchiveDamaged extends Error {
   override readonly name = "ArchiveDamaged";
 }
@@ -34,7 +34,7 @@ function nonceOf(chunk: number, last: boolean): Buffer {
   return nonce;
 }
 
-/** Cuts what comes into pieces of one size without copying it; the last one may be smaller, and comes when all has come. */
+/** Cuts a stream into pieces of one size without copying. The last piece may be smaller, and comes when the stream has ended. */
 class Pieces {
   readonly #size: number;
   #held: Buffer[] = [];
@@ -44,7 +44,9 @@ class Pieces {
     this.#size = size;
   }
 
-  /** @returns pieces, each as its parts, that are surely not the last: a whole one is kept back */
+  /**
+   * @returns pieces that are certainly not the last, each as a list of buffers: a complete piece is kept until more bytes come
+   */
   *add(bytes: Buffer): Iterable<readonly Buffer[]> {
     let rest = bytes;
     while (this.#bytes + rest.length > this.#size) {
@@ -65,7 +67,7 @@ class Pieces {
   }
 }
 
-/** Plain bytes in, an archive out. @param name what it must be asked for by */
+/** Encrypts: plain bytes in, an archive out. @param name must be the same when the archive is decrypted */
 export function sealing(key: KeyObject, name: string): Transform {
   const head = headOf(name);
   const pieces = new Pieces(chunkBytes);
@@ -93,7 +95,7 @@ export function sealing(key: KeyObject, name: string): Transform {
   });
 }
 
-/** The end of a sealed chunk may lie in two parts of it. */
+/** The tag at the end of a sealed chunk may be split over two buffers. */
 function splitTag(sealed: readonly Buffer[]): { body: Buffer[]; tag: Buffer } {
   const body = [...sealed];
   let tag = Buffer.alloc(0);
@@ -107,14 +109,14 @@ function splitTag(sealed: readonly Buffer[]): { body: Buffer[]; tag: Buffer } {
   return { body, tag };
 }
 
-/** An archive in, its plain bytes out, each chunk only when it is proved. Fails with ArchiveDamaged. */
+/** Decrypts: an archive in, its plain bytes out, each chunk only after it is authenticated. Fails with ArchiveDamaged. */
 export function opening(key: KeyObject, name: string): Transform {
   const head = headOf(name);
   const pieces = new Pieces(chunkBytes + tagBytes);
   let seen = Buffer.alloc(0);
   let headSeen = false;
   let chunk = 0;
-  /** Nothing of a chunk is told before its tag was proved. */
+  /** No byte of a chunk is returned before its tag is verified. */
   const open = (stream: Transform, sealed: readonly Buffer[], last: boolean): void => {
     const { body, tag } = splitTag(sealed);
     const decipher = createDecipheriv(algorithm, key, nonceOf(chunk++, last), { authTagLength: tagBytes });

@@ -135,7 +135,9 @@ export class Call<P> {
     return transit == null || transit.connected ? "ok" : "down";
   }
 
-  /** Tells the other services something that is already committed. A hint: facts that must not be lost are events of the outbox. */
+  /**
+   * Tells the other services something that is already committed. A hint: facts that must not be lost are events of the outbox.
+   */
   hint<K extends keyof Events>(name: K, payload: Events[K]): void {
     void this.#ctx.emit(name, payload, { meta: { caller: this.caller.through(this.#service) } });
   }

@@ -1,9 +1,9 @@
-// MikroORM writes the values of its statements into their text, so that the server's log shows them when a statement
-// fails: a password hash, for example. This driver sends them as parameters, for entities and transactions alike.
+// MikroORM writes values into the text of its statements. When a statement fails the server's log would then show them, for
+// example a password hash. This driver sends the values as parameters instead, for entities and for transactions.
 import type { Transaction } from "@mikro-orm/core";
 import { type AbstractSqlConnection, PostgreSqlConnection, PostgreSqlDriver } from "@mikro-orm/postgresql";
 import { CompiledQuery, type Kysely } from "kysely";
-import { watched } from "./statement-watch.ts";
+import { timed } from "./statement-watch.ts";
 
 export interface BoundStatement {
   /** With `$1`, `$2` … for its values. */
@@ -11,22 +11,23 @@ export interface BoundStatement {
   values: unknown[];
 }
 
-/** One statement on the connection of a transaction (or on any, without one). */
+/** Runs one statement on the connection of a transaction, or on any connection of the pool without one. */
 export function runBound(client: Pick<Kysely<unknown>, "executeQuery">, { text, values }: BoundStatement) {
-  return watched(text, undefined, () => client.executeQuery(CompiledQuery.raw(text, values)));
+  return timed(text, undefined, () => client.executeQuery(CompiledQuery.raw(text, values)));
 }
 
-/** The same, planned once per connection under its name. @param name unique per text */
+/** As `runBound`, but planned once per connection under its name. @param name unique per text */
 export function runPrepared(
   client: Pick<Kysely<unknown>, "executeQuery">,
   { name, text, values }: BoundStatement & { name: string },
 ) {
-  // Kysely hands a statement on as it is, and the driver takes one with a name as an object; Kysely's types know texts only.
+  // Kysely passes the text on unchanged, and the driver accepts an object with a name in its place. Kysely's types know only
+  // texts.
   const query = CompiledQuery.raw({ name, text } as unknown as string, values);
-  return watched(text, name, () => client.executeQuery(query));
+  return timed(text, name, () => client.executeQuery(query));
 }
 
-/** A fragment of SQL with values of its own, as MikroORM builds them. */
+/** A fragment of SQL with its own values, as MikroORM builds them. */
 interface Fragment {
   sql: string;
   params: readonly unknown[];
@@ -35,8 +36,8 @@ const isFragment = (value: unknown): value is Fragment =>
   typeof value === "object" && value !== null && "sql" in value && "params" in value;
 
 /**
- * MikroORM's marks as PostgreSQL's: `?` is a value, `??` a name, `\?` the operator.
- * @param quoteName makes an identifier of the value behind `??`
+ * Translates MikroORM's placeholders to PostgreSQL's: `?` is a value, `??` a name, `\?` the operator.
+ * @param quoteName quotes an identifier for `??`
  */
 export function bindMarks(
   sql: string,
@@ -55,7 +56,7 @@ export function bindMarks(
   return { text, values };
 }
 
-/** The driver knows dates, bytes and lists; an object is the value of a JSON column. */
+/** The driver handles dates, bytes and lists. A plain object is the value of a JSON column. */
 function isPlainObject(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -77,6 +78,7 @@ class BoundValuesConnection extends PostgreSqlConnection {
   }
 }
 
+/** MikroORM's driver with bound values. */
 export class BoundValuesDriver extends PostgreSqlDriver {
   override readonly connection = new BoundValuesConnection(this.config);
 }

@@ -1,22 +1,26 @@
-// Filling an empty database fast and whole, as its owner, in one transaction: policies, triggers, foreign keys and indexes are
-// laid aside, the rows are copied in, and all of it is put back, which is when PostgreSQL checks it.
+// Fills an empty database fast, as its owner, in one transaction. Triggers, foreign keys and indexes are dropped, forced policies
+// are switched off, the rows are copied in, and then everything is created again, which is when PostgreSQL checks the rows.
 import { type Bulk, quoted } from "./bulk.ts";
 
-interface Aside {
+interface Definition {
   drop: string;
   create: string;
 }
 
-export interface Filled {
+export interface TableToFill {
   name: string;
-  /** Of its rows. What stands on a large table is worth being taken away and made anew; on a small one that costs more. */
+  /** Whether it has many rows. To drop and rebuild its indexes pays off only for a large table. */
   isLarge: boolean;
 }
 
-/** @param tables that will be filled; @param fill with what else the transaction does before all is put back */
-export async function loadAside(
+/**
+ * @param tables the tables to fill
+ * @param fill copies the rows, and does everything else before the definitions are created again
+ * @param putBack called after each definition that was created again, with its number and their total
+ */
+export async function loadWithoutDefinitions(
   bulk: Bulk,
-  tables: readonly Filled[],
+  tables: readonly TableToFill[],
   fill: () => Promise<void>,
   putBack: (nth: number, all: number) => void,
 ): Promise<void> {
@@ -45,7 +49,7 @@ export async function loadAside(
     await bulk.query(`alter table public.${quoted(name)} force row level security`);
 }
 
-/** Work of the owner on tables whose policies hold the owner too, in one transaction. */
+/** Runs work of the owner on tables whose policies also apply to the owner; within one transaction. */
 export async function withoutForce(
   bulk: Bulk,
   tables: readonly string[],
@@ -61,12 +65,12 @@ export async function withoutForce(
 const ofTables = `select t.oid from pg_class t where t.relnamespace = 'public'::regnamespace and t.relname = any($1::name[])`;
 
 /**
- * In the order in which they can be dropped. Foreign keys go from all tables, as they refer to each other in circles; the rest
- * from large ones only.
+ * In the order in which they can be dropped. The foreign keys of all tables are dropped, because they refer to each other in
+ * circles; everything else only for large tables.
  */
-async function definitions(bulk: Bulk, large: readonly string[]): Promise<Aside[]> {
+async function definitions(bulk: Bulk, large: readonly string[]): Promise<Definition[]> {
   const foreignKeys = await constraints(bulk, "contype = 'f' and conparentid = 0", []);
-  // Not those by which a view groups: it would have to go first.
+  // Without the constraints that a view groups by: the view would have to be dropped first.
   const unique = await constraints(
     bulk,
     `contype in ('p', 'u') and conrelid in (${ofTables}) and not exists (select from pg_depend d
@@ -76,7 +80,7 @@ async function definitions(bulk: Bulk, large: readonly string[]): Promise<Aside[
   return [...foreignKeys, ...(await triggers(bulk, large)), ...unique, ...(await indexes(bulk, large))];
 }
 
-async function constraints(bulk: Bulk, which: string, values: readonly unknown[]): Promise<Aside[]> {
+async function constraints(bulk: Bulk, which: string, values: readonly unknown[]): Promise<Definition[]> {
   const found = await bulk.query<{ name: string; owner: string; definition: string }>(
     `select quote_ident(conname) as name, conrelid::regclass::text as owner, pg_get_constraintdef(oid) as definition
      from pg_constraint c where connamespace = 'public'::regnamespace and ${which} order by oid`,
@@ -89,10 +93,10 @@ async function constraints(bulk: Bulk, which: string, values: readonly unknown[]
 }
 
 /**
- * Disabled is not enough: for a table that merely has a trigger before each row COPY writes row by row, and for one that
- * wants a statement's new rows it keeps a copy of them all.
+ * Triggers of large tables are dropped, because disabling them is not enough: COPY writes row by row into a table that merely has
+ * a trigger before each row, and keeps a copy of all rows for a trigger that reads the new rows of a statement.
  */
-async function triggers(bulk: Bulk, large: readonly string[]): Promise<Aside[]> {
+async function triggers(bulk: Bulk, large: readonly string[]): Promise<Definition[]> {
   const found = await bulk.query<{ name: string; owner: string; definition: string }>(
     `select quote_ident(tgname) as name, tgrelid::regclass::text as owner, pg_get_triggerdef(oid) as definition
      from pg_trigger where not tgisinternal and tgenabled = 'O' and tgrelid in (${ofTables}) order by oid`,
@@ -104,7 +108,7 @@ async function triggers(bulk: Bulk, large: readonly string[]): Promise<Aside[]> 
   }));
 }
 
-async function indexes(bulk: Bulk, large: readonly string[]): Promise<Aside[]> {
+async function indexes(bulk: Bulk, large: readonly string[]): Promise<Definition[]> {
   const found = await bulk.query<{ name: string; definition: string }>(
     `select i.indexrelid::regclass::text as name, pg_get_indexdef(i.indexrelid) as definition
      from pg_index i where i.indrelid in (${ofTables}) and not exists (select from pg_constraint k
@@ -114,10 +118,12 @@ async function indexes(bulk: Bulk, large: readonly string[]): Promise<Aside[]> {
   return found.map(({ name, definition }) => ({ drop: `drop index ${name}`, create: definition }));
 }
 
-/** Of ids that were given after the backup and told outside, none is given again; and other archives may hold some. */
+/**
+ * Ids that were given after the backup and are known outside must not be given a second time; other archives may hold some too.
+ */
 const gap = 1_000_000;
 
-/** New rows must not get the ids of those that were copied in. */
+/** Advances the sequences, so that new rows do not get the ids of the copied rows. */
 export async function advanceSequences(bulk: Bulk): Promise<void> {
   const owned = await bulk.query<{ sequence: string; owner: string; part: string }>(
     `select d.objid::regclass::text as sequence, d.refobjid::regclass::text as owner, quote_ident(a.attname) as part

@@ -1,15 +1,15 @@
-// The socket of a connection that moves whole tables: everything is read into one piece of memory, again and again. Node
-// makes a new piece for every read otherwise, hundreds of megabytes in a backup, each of which the garbage collector sees.
+// The socket of a connection that moves whole tables. It reads everything into one buffer, which is used again and again.
+// Otherwise Node.js allocates a buffer for every read: hundreds of megabytes per backup for the garbage collector.
 import { Socket } from "node:net";
 
-/** As much as a loopback socket gives at once. */
+/** The largest read of a loopback socket. */
 const readBytes = 256 * 1024;
 
 interface Connecting {
   ssl?: unknown;
 }
 
-/** For the driver's option `stream`. Under TLS the bytes are read by what is above the socket, so it is a plain one. */
+/** For the driver's option `stream`. With TLS the layer above the socket reads the bytes, so the socket is a plain one. */
 export function bulkSocket({ ssl }: Connecting): Socket {
   if (ssl !== undefined && ssl !== false) return new Socket();
   const socket: Socket = new Socket({
@@ -17,7 +17,7 @@ export function bulkSocket({ ssl }: Connecting): Socket {
       buffer: Buffer.allocUnsafeSlow(readBytes),
       callback(length, buffer) {
         const bytes = Buffer.from(buffer.buffer, buffer.byteOffset, length);
-        socket.emit("data", lent(socket) ? bytes : Buffer.from(bytes));
+        socket.emit("data", sharesReadBuffer(socket) ? bytes : Buffer.from(bytes));
         return true;
       },
     },
@@ -25,12 +25,12 @@ export function bulkSocket({ ssl }: Connecting): Socket {
   return socket;
 }
 
-const lending = new WeakSet<Socket>();
-const lent = (socket: Socket) => lending.has(socket);
+const sharing = new WeakSet<Socket>();
+const sharesReadBuffer = (socket: Socket) => sharing.has(socket);
 
-/** While whoever listens takes what it needs before it returns, and keeps nothing. */
-export function lend(socket: unknown, on: boolean): void {
+/** Switches the shared buffer on or off. While it is on, listeners must copy what they need before they return. */
+export function shareReadBuffer(socket: unknown, on: boolean): void {
   if (!(socket instanceof Socket)) return;
-  if (on) lending.add(socket);
-  else lending.delete(socket);
+  if (on) sharing.add(socket);
+  else sharing.delete(socket);
 }

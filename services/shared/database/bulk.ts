@@ -1,5 +1,5 @@
-// A connection of its own, outside the pool, for work that moves whole tables: COPY in both directions, in one transaction
-// that may take long. Whose rows it sees is said when the transaction begins, as everywhere.
+// A connection outside the pool for work that moves whole tables: COPY in both directions, in one transaction that may take long.
+// Its scope is set when the transaction begins.
 import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
 import pg from "pg";
@@ -10,22 +10,23 @@ import { restoreSuffix } from "./scope.ts";
 import { platformRole, takeRole } from "./scope.ts";
 
 const connectMsMax = 10_000;
-/** Of one COPY or one statement over all of a tenant's rows. */
+/** For one COPY, or one statement over all rows of a tenant. */
 const statementMsMax = 6 * 3_600_000;
-/** Of waiting for a lock: whoever holds one does so for some seconds. */
+/** For waiting on a lock: other holders release theirs within seconds. */
 const lockMsMax = 15_000;
 
 export interface BulkScope {
   /**
-   * `platform`: all rows. `tenant`: one tenant's. `restore`: one tenant's, with the rights of a restore. `owner`: what the login
-   * itself may, for programs that are given the owner's.
+   * `platform`: all rows. `tenant`: the rows of one tenant. `restore`: the rows of one tenant, with the rights of a restore.
+   * `owner`: the rights of the login itself, for programs that have the owner's login.
    */
   as: "platform" | "tenant" | "restore" | "owner";
   tenantId?: number;
-  /** The job under which rows are staged, and whose freeze does not hold it up. */
+  /** The restore job under which rows are staged. Its own freeze does not block it. */
   job?: string;
 }
 
+/** One connection with one transaction at a time. Errors of the driver are thrown unchanged. */
 export class Bulk {
   readonly #client: pg.Client;
   readonly #signal: AbortSignal;
@@ -34,12 +35,12 @@ export class Bulk {
   private constructor(client: pg.Client, signal: AbortSignal) {
     this.#client = client;
     this.#signal = signal;
-    // The server takes back what was not committed when the connection ends.
+    // When the connection ends, the server rolls back everything that was not committed.
     this.#abort = () => void client.end().catch(() => undefined);
     signal.addEventListener("abort", this.#abort, { once: true });
   }
 
-  /** @param signal ends the connection, and with it what is under way */
+  /** @param signal closes the connection and aborts the running statement */
   static async open(url: string, signal: AbortSignal): Promise<Bulk> {
     signal.throwIfAborted();
     const client = new pg.Client({
@@ -47,10 +48,10 @@ export class Bulk {
       connectionTimeoutMillis: connectMsMax,
       application_name: "records-backups",
       keepAlive: true,
-      // The driver hands over its settings, which its types leave out.
+      // The driver passes its settings to this function; its types leave that out.
       stream: bulkSocket as () => Socket,
     });
-    // What breaks fails the statement under way; without a listener the event would end the process.
+    // A broken connection also fails the running statement; without a listener the event would end the process.
     client.on("error", () => {});
     const bulk = new Bulk(client, signal);
     try {
@@ -63,7 +64,7 @@ export class Bulk {
     }
   }
 
-  /** One state of the whole database, which writers neither see nor wait for. */
+  /** Begins a read-only snapshot of the whole database. Writers do not see it and do not wait for it. */
   async beginSnapshot(scope: BulkScope): Promise<void> {
     await this.#begin("begin isolation level repeatable read, read only", scope);
   }
@@ -75,7 +76,7 @@ export class Bulk {
   async #begin(statement: string, { as, tenantId, job }: BulkScope): Promise<void> {
     await this.#client.query(statement);
     await this.#client.query(
-      // Within the transaction, as a pooler may lend the connection for no longer.
+      // Set locally in the transaction: a pooler may lend the connection only for its duration.
       `select set_config('statement_timeout', $3, true), set_config('lock_timeout', $4, true),
          set_config('app.tenant_id', $1, true), set_config('app.restore_job', $2, true)`,
       [tenantId === undefined ? "" : String(tenantId), job ?? "", String(statementMsMax), String(lockMsMax)],
@@ -84,7 +85,7 @@ export class Bulk {
     if (as === "restore") await this.#client.query(takeRole(restoreSuffix));
   }
 
-  /** For what the same transaction leaves in tables that the restore itself may not write. */
+  /** For tables that the restore role itself may not write, within the same transaction. */
   async asPlatform(): Promise<void> {
     await this.#client.query(platformRole);
   }
@@ -94,13 +95,13 @@ export class Bulk {
     return (await this.#client.query<Row>(text, [...values])).rows;
   }
 
-  /** How many rows a statement wrote. */
+  /** @returns how many rows the statement wrote */
   async write(text: string, values: readonly unknown[] = []): Promise<number> {
     this.#signal.throwIfAborted();
     return (await this.#client.query(text, [...values])).rowCount ?? 0;
   }
 
-  /** @param select a query, or a table with its columns; composed from fixed names only */
+  /** @param select a query, or a table with its columns; composed only from fixed names */
   copyOut(select: string): CopyOut {
     return this.#client.query(new CopyOut(`copy ${select} to stdout with (format binary)`));
   }
@@ -124,4 +125,5 @@ export class Bulk {
   }
 }
 
+/** @returns the name as an SQL identifier in double quotes */
 export const quoted = (name: string): string => pg.escapeIdentifier(name);

@@ -1,21 +1,22 @@
-// What the server sends during a COPY, taken apart without making an object of each row: the bytes of rows go to whoever
-// takes them, all other messages to the driver as they came. (The driver's own parser joins what a read has cut, at twice its
-// length, and makes a message of every row: more garbage than there are bytes.)
+// Splits the server's messages during a COPY without making an object per row: the bytes of rows go to a function, all other
+// messages go to the driver unchanged. (The driver's own parser copies incomplete reads at twice their length and makes a message
+// of every row: more garbage than data.)
 import type { Readable } from "node:stream";
 
 /** PostgreSQL's message formats: https://www.postgresql.org/docs/18/protocol-message-formats.html */
 const copyData = 0x64;
 const headBytes = 5;
-/** A length counts itself. */
+/** The length in a message includes itself. */
 const lengthBytes = 4;
 
 export interface RowBytes {
-  /** They are only lent: the same memory is read into again. */
+  /** The bytes are valid only during the call: the same memory is used for the next read. */
   (bytes: Uint8Array, from: number, to: number): void;
 }
 
 type Listener = (bytes: Buffer) => void;
 
+/** Takes over the "data" events of a connection until `end` is called. */
 export class CopyFrames {
   readonly #stream: Readable;
   readonly #rows: RowBytes;
@@ -27,18 +28,18 @@ export class CopyFrames {
   #isRow = false;
   #ended = false;
 
-  /** Between two statements, when nothing of a message is on its way. @param stream the connection's */
+  /** Must be called between two statements, when no message is incomplete. @param stream of the connection */
   constructor(stream: Readable, rows: RowBytes) {
     this.#stream = stream;
     this.#rows = rows;
-    // The listeners for "data" take bytes.
+    // All listeners for "data" take bytes.
     this.#driver = stream.listeners("data") as Listener[];
     this.#own = (bytes) => this.#take(bytes);
     stream.removeAllListeners("data");
     stream.on("data", this.#own);
   }
 
-  /** From here on everything is the driver's again. */
+  /** Gives the stream back to the driver. */
   end(): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -48,7 +49,7 @@ export class CopyFrames {
 
   #take(bytes: Buffer): void {
     for (let at = 0; at < bytes.length; ) {
-      // The driver may end it by what it was just given: the rest of these bytes is its own.
+      // The driver may have ended this with the bytes it was just given: the rest belongs to the driver.
       if (this.#ended) return this.#pass(bytes, at, bytes.length);
       if (this.#left === 0) {
         at = this.#readHead(bytes, at);
@@ -62,7 +63,7 @@ export class CopyFrames {
     }
   }
 
-  /** @returns where to go on */
+  /** @returns the offset after the bytes that were read */
   #readHead(bytes: Buffer, at: number): number {
     const taken = Math.min(headBytes - this.#headFilled, bytes.length - at);
     for (let n = 0; n < taken; n++) this.#head[this.#headFilled++] = bytes[at + n] ?? 0;
@@ -77,7 +78,7 @@ export class CopyFrames {
     return at + taken;
   }
 
-  /** A copy: the driver keeps what is not yet a whole message. */
+  /** Copies the bytes, because the driver keeps an incomplete message. */
   #pass(bytes: Buffer, from: number, to: number): void {
     const own = Buffer.from(bytes.subarray(from, to));
     for (const listener of this.#driver) listener.call(this.#stream, own);

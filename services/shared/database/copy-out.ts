@@ -1,26 +1,26 @@
-// COPY … TO STDOUT as a stream of large chunks. The server sends one message per row; here a row costs one copy of its bytes
-// into a chunk that is being filled. (pg-copy-streams lists, slices and joins each row, 20 us of CPU for each.)
+// COPY … TO STDOUT as a stream of large chunks. The server sends one message per row. Here a row costs one copy of its bytes into
+// a chunk. (pg-copy-streams lists, slices and joins each row, at 20 µs of CPU per row.)
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import type { Connection } from "pg";
-import { lend } from "./bulk-socket.ts";
+import { shareReadBuffer } from "./bulk-socket.ts";
 import { CopyFrames } from "./copy-frames.ts";
 
-/** Of one chunk; the last one of a COPY is smaller. A row may go over several. */
+/** The size of a chunk; the last one of a COPY is smaller. A row may span several chunks. */
 export const copyChunkBytes = 1024 * 1024;
 
-/** What `pg` has of its connection beyond what its types say: the socket, and the message that sends a statement. */
+/** Parts of `pg`'s connection that are missing in its types: the socket, and the message that sends a statement. */
 interface Wire {
   stream: Socket;
   query(text: string): void;
 }
 
-/** As many as are on their way at a time. */
+/** The number of chunks in flight at a time. */
 const spareMax = 4;
 
-/** Given to `client.query()`, which calls what begins with `handle` (its interface for statements of one's own). */
+/** Passed to `client.query()`, which calls the methods that begin with `handle` (its interface for custom statements). */
 export class CopyOut extends Readable {
-  /** Known when the stream has ended. */
+  /** Known after the stream has ended. */
   rowCount = 0;
   readonly #text: string;
   #wire: Wire | undefined;
@@ -32,21 +32,21 @@ export class CopyOut extends Readable {
   readonly #spare: ArrayBufferLike[] = [];
 
   constructor(text: string) {
-    // One chunk is taken while the next is filled.
+    // One chunk is read while the next one is filled.
     super({ highWaterMark: 2 * copyChunkBytes });
     this.#text = text;
   }
 
   submit(connection: Connection): void {
-    // The statement is a simple one: pg's own COPY goes the same way.
+    // Sent as a simple query, as pg's own COPY is.
     this.#wire = connection as unknown as Wire;
     const { stream } = this.#wire;
     this.#frames = new CopyFrames(stream, (bytes, from, to) => this.#take(bytes, from, to));
-    lend(stream, true);
+    shareReadBuffer(stream, true);
     this.#wire.query(this.#text);
   }
 
-  /** The bytes lie where the socket reads into: they are copied before this returns. */
+  /** The bytes lie in the socket's read buffer, so they are copied before this returns. */
   #take(bytes: Uint8Array, start: number, end: number): void {
     if (this.destroyed) return;
     for (let from = start; from < end; ) {
@@ -58,10 +58,10 @@ export class CopyOut extends Readable {
     }
   }
 
-  /** The connection is the driver's again. */
-  #letGo(): void {
+  /** Gives the connection back to the driver. */
+  #releaseStream(): void {
     this.#frames?.end();
-    if (this.#wire !== undefined) lend(this.#wire.stream, false);
+    if (this.#wire !== undefined) shareReadBuffer(this.#wire.stream, false);
     this.release();
     this.#resume();
     this.#wire = undefined;
@@ -86,7 +86,7 @@ export class CopyOut extends Readable {
     this.#chunk = spare === undefined ? Buffer.allocUnsafeSlow(copyChunkBytes) : Buffer.from(spare);
   }
 
-  /** For who has done with a chunk, and knows that nobody else looks at it: its memory is filled again. */
+  /** Called by a reader that has finished with a chunk and shares it with nobody: its memory is used again. */
   giveBack(chunk: Buffer): void {
     const isWhole = chunk.length === copyChunkBytes && chunk.buffer.byteLength === copyChunkBytes;
     if (isWhole && this.#spare.length < spareMax) this.#spare.push(chunk.buffer);
@@ -105,13 +105,13 @@ export class CopyOut extends Readable {
 
   handleReadyForQuery(): void {
     this.#flush();
-    // Whoever still reads what is here must not keep the connection from its next statement.
-    this.#letGo();
+    // A slow reader of the remaining chunks must not block the next statement of the connection.
+    this.#releaseStream();
     this.push(null);
   }
 
   handleError(error: Error): void {
-    this.#letGo();
+    this.#releaseStream();
     this.destroy(error);
   }
 
@@ -119,7 +119,7 @@ export class CopyOut extends Readable {
     this.#resume();
   }
 
-  /** What the server still sends is taken and thrown away, so that the connection can go on, or end. */
+  /** The rest of the server's data is read and discarded, so that the connection can be used again or closed. */
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     this.#chunk = Buffer.alloc(0);
     this.release();

@@ -1,6 +1,5 @@
-// What services see of PostgreSQL: `read` for one statement that changes nothing, `write` for one that does, `change` for
-// one transaction that holds the change, its audit entry and its event. There is no way to a query without a scope, and
-// none to a change without a caller.
+// The access of services to PostgreSQL: `read` runs one statement that changes nothing, `write` one that does, and `change` one
+// transaction with the change, its audit entry and its event. There is no query without a scope, and no change without a caller.
 import type { EntityManager } from "@mikro-orm/postgresql";
 import type pg from "pg";
 import type { Caller } from "../caller.ts";
@@ -16,20 +15,21 @@ import {
   entryValues,
   runChange,
 } from "./change.ts";
-import { type LentConnections, type Purpose, ScopedQuery, type Scope, type Statement } from "./scope.ts";
+import { type TransactionPooling, type Purpose, ScopedQuery, type Scope, type Statement } from "./scope.ts";
 import { beginStatement, endStatement } from "./statement-watch.ts";
 
 export interface DatabaseParts {
-  /** MikroORM's own pool: one set of connections for entities and for hot reads. */
+  /** MikroORM's own pool: entities and hot reads share one set of connections. */
   pool: pg.Pool;
   entities: EntityManager;
-  /** As in `sessionOf`. */
-  lent?: LentConnections | undefined;
+  /** As for `sessionOf`. */
+  pooling?: TransactionPooling | undefined;
 }
 
+/** The database of one process. All statements run with a scope, and are committed or rolled back as a whole. */
 export class Database {
   readonly #parts: DatabaseParts;
-  readonly #notes = new TenantBatches<EntryValues, true>(async (tenantId, entries) => {
+  readonly #readEntries = new TenantBatches<EntryValues, true>(async (tenantId, entries) => {
     await this.#run({ tenantId }, "write", auditStatement(tenantId, entries));
     return entries.map(() => true);
   });
@@ -38,12 +38,12 @@ export class Database {
     this.#parts = parts;
   }
 
-  /** For libraries that keep their own tables without tenant rows (the rate limiter). */
+  /** The pool itself, for libraries with their own tables without tenant rows (the rate limiter, the job queue). */
   get pool(): pg.Pool {
     return this.#parts.pool;
   }
 
-  /** One statement in a transaction that PostgreSQL holds to reading: 25006 if it writes, also by a function or a sequence. */
+  /** Runs one statement in a read-only transaction: PostgreSQL rejects any write (25006), also by a function or a sequence. */
   read<Row>(scope: Scope, statement: Statement): Promise<Row[]> {
     return this.#run(scope, "read", statement);
   }
@@ -53,9 +53,10 @@ export class Database {
   }
 
   /**
-   * One statement that changes something, and leaves no audit entry but what it writes itself. A signed-in caller's session
-   * is not asked after: on behalf of users it does what has no effect by itself (drawing an id) or follows from a change.
-   * @param caller of whom the tenant's wall is asked: who works for several callers at once, or for none, is the service
+   * Runs one statement that changes something. It leaves no audit entry except those that it writes itself. The session of a
+   * signed-in caller is not checked: for users it is only used for statements without an effect of their own (drawing an id) or
+   * that follow from a change.
+   * @param caller decides which tenants are allowed; work for several callers or for none uses the system caller
    */
   async write<Row>(scope: Scope, caller: Caller, statement: Statement): Promise<Row[]> {
     assertWithin(scope, caller);
@@ -71,8 +72,8 @@ export class Database {
     const { text, name } = statement;
     const begun = beginStatement(text, name);
     return new Promise<Row[]>((resolve, reject) => {
-      const query = new ScopedQuery(scope, purpose, statement, this.#parts.lent, (error, result) => {
-        // A connection that broke must leave the pool; an error of the statement leaves it usable.
+      const query = new ScopedQuery(scope, purpose, statement, this.#parts.pooling, (error, result) => {
+        // A broken connection must leave the pool; after an error of the statement it is still usable.
         client.release(error !== null && !("severity" in error));
         endStatement(begun, text, name, error);
         if (error === null) resolve(result.rows);
@@ -83,13 +84,13 @@ export class Database {
     });
   }
 
-  /** Writes the audit entry of something that changed nothing: await it before telling what was read. */
+  /** Writes the audit entry of a read. Await it before the data is returned to the caller. */
   async recordRead(caller: Caller, facts: AuditFacts): Promise<void> {
     assertWithin({ tenantId: facts.tenantId }, caller);
-    await this.#notes.add(facts.tenantId, entryValues(facts, caller));
+    await this.#readEntries.add(facts.tenantId, entryValues(facts, caller));
   }
 
-  /** A change of one statement, with its audit entry: for who is not signed in, in one round trip. */
+  /** A change of one statement with its audit entry. For callers who are not signed in it takes one round trip. */
   async changeOnce(scope: Scope, caller: Caller, statement: Statement, facts: AuditFacts): Promise<void> {
     assertWithin(scope, caller);
     if (caller.principal.kind === "user")
@@ -101,7 +102,7 @@ export class Database {
   }
 
   /**
-   * Runs `work` in one transaction in `scope`; what it audits and tells is written in the same transaction, last.
+   * Runs `work` in one transaction in `scope`; its audit entries and events are written in the same transaction, last.
    * @param caller recorded as the actor in the audit entries
    * @throws Unauthorized, with nothing changed, when a signed-in caller's session has ended meanwhile
    */
@@ -117,15 +118,15 @@ export class Database {
 }
 
 /**
- * Whatever the checks before it have read: who is no superadmin changes no other tenant. What is spelled out as the
- * platform's stays with who wrote it.
+ * A second check, independent of those before it: only superadmins change other tenants. Code that names the platform scope
+ * explicitly is responsible for its own check.
  */
 function assertWithin(scope: Scope, { principal }: Caller): void {
   if (scope === "platform" || principal.kind !== "user" || principal.role === "superadmin") return;
   if (scope.tenantId !== principal.tenantId) throw foreignTenant();
 }
 
-/** Waiting for a connection is bounded by the pool's timeout; running out of it is overload, not a fault of ours. */
+/** The pool's timeout bounds the wait for a connection. A timeout means overload, and not an error of this program. */
 async function checkOut(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect();

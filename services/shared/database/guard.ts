@@ -1,16 +1,17 @@
-// Refuses to serve on a database whose second wall is not standing: the login must own nothing and bypass nothing, nor
-// be able to become someone who does; every table with tenant rows must force row-level security and show this login
-// one tenant's rows by exactly one policy; no view may look past it, no function that may more than its caller be led
-// astray; and a foreign row must really be invisible.
+// Refuses to start if row-level security does not isolate tenants. The login must own nothing, bypass nothing, and not be able to
+// become a role that does. Every table with tenant rows must force row-level security and show this login the rows of one tenant
+// by exactly one policy. No view may bypass it, and no security-definer function may be redirected by its caller's search path.
+// Finally a row of another tenant must really be invisible.
 import { StartError } from "../start-error.ts";
 import type { Database } from "./database.ts";
 import { platform } from "./scope.ts";
 
-const nobody = { tenantId: 0 };
+const noTenant = { tenantId: 0 };
 
-export async function assertTenancyWall(database: Database): Promise<void> {
+/** @throws StartError with the first fault that was found */
+export async function assertTenantIsolation(database: Database): Promise<void> {
   await assertPlainLogin(database);
-  const [fault] = await wallFaults(database);
+  const [fault] = await isolationFaults(database);
   if (fault !== undefined) throw new StartError(sentences[fault.part](fault.names));
   await assertForeignRowInvisible(database);
 }
@@ -22,21 +23,21 @@ const sentences = {
   gullible: (names: string) => `A caller's temporary tables could be taken for ours by ${names}.`,
 };
 
-export interface WallFault {
+export interface IsolationFault {
   part: keyof typeof sentences;
-  /** Of tables, views or functions. */
+  /** Names of tables, views or functions. */
   names: string;
 }
 
-/** What of the database's own wall does not stand, whatever the login. */
-export async function wallFaults(database: Database): Promise<WallFault[]> {
-  const looked: readonly [WallFault["part"], string][] = [
+/** @returns what is wrong with the isolation in the database, independent of the login */
+export async function isolationFaults(database: Database): Promise<IsolationFault[]> {
+  const looked: readonly [IsolationFault["part"], string][] = [
     ["unforced", unforcedTables],
     ["altered", alteredPolicies],
     ["views", ownersViews],
-    ["gullible", gullibleFunctions],
+    ["gullible", redirectableFunctions],
   ];
-  const faults: WallFault[] = [];
+  const faults: IsolationFault[] = [];
   for (const [part, text] of looked) {
     const names = await namesOf(database, text);
     if (names !== "") faults.push({ part, names });
@@ -45,7 +46,7 @@ export async function wallFaults(database: Database): Promise<WallFault[]> {
 }
 
 async function assertPlainLogin(database: Database): Promise<void> {
-  const role = await database.readOne<{ name: string; privileged: boolean; owns: boolean }>(nobody, {
+  const role = await database.readOne<{ name: string; privileged: boolean; owns: boolean }>(noTenant, {
     text: `select current_user as name,
       exists (select from pg_roles r where (r.rolsuper or r.rolbypassrls) and pg_has_role(r.oid, 'member')) as privileged,
       exists (select from pg_class c where pg_has_role(c.relowner, 'member')) as owns`,
@@ -60,7 +61,7 @@ async function assertPlainLogin(database: Database): Promise<void> {
 }
 
 async function namesOf(database: Database, text: string): Promise<string> {
-  const found = await database.read<{ name: string }>(nobody, { text, values: [] });
+  const found = await database.read<{ name: string }>(noTenant, { text, values: [] });
   return found.map(({ name }) => name).join(", ");
 }
 
@@ -72,7 +73,7 @@ const tenantTables = `select c.oid, c.relname as name, c.relrowsecurity and c.re
 
 const unforcedTables = `select name from (${tenantTables}) t where not forced order by name`;
 
-/** Policies are joined by OR, so one more, however narrow it looks, could open a table. */
+/** Policies are combined by OR, so any additional policy, however narrow it looks, could open a table. */
 const alteredPolicies = `select name from (${tenantTables}) t where (
     select array_agg(p.polpermissive and p.polcmd = '*' and p.polwithcheck is null
       and pg_get_expr(p.polqual, p.polrelid) = format('(%I = app_tenant())', t.tenant_column))
@@ -80,12 +81,12 @@ const alteredPolicies = `select name from (${tenantTables}) t where (
       select from unnest(p.polroles) holder where holder = 0 or pg_has_role(holder, 'usage'))
   ) is distinct from array[true] order by name`;
 
-/** Such a view reads with its owner's rights. */
+/** Such a view reads with the rights of its owner. */
 const ownersViews = `select relname as name from pg_class where relnamespace = 'public'::regnamespace
     and (relkind = 'm' or relkind = 'v' and not coalesce(reloptions @> '{security_invoker=true}', false)) order by relname`;
 
-/** A search path that does not name pg_temp has it first. */
-const gullibleFunctions = `select proname as name from pg_proc p where prosecdef and pronamespace = 'public'::regnamespace
+/** A search path that does not name pg_temp searches it first. */
+const redirectableFunctions = `select proname as name from pg_proc p where prosecdef and pronamespace = 'public'::regnamespace
     and not coalesce(proconfig @> array['search_path=pg_catalog, public, pg_temp'], false)
     and not exists (select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')
   order by name`;
@@ -94,9 +95,12 @@ async function assertForeignRowInvisible(database: Database): Promise<void> {
   const text = `select count(*)::integer as rows,
       exists (select from pg_roles where rolname = session_user || '_platform') as "worksAbove"
     from (select id from tenants limit 1) sample`;
-  const foreign = await database.readOne<{ rows: number; worksAbove: boolean }>(nobody, { text, values: [] });
+  const foreign = await database.readOne<{ rows: number; worksAbove: boolean }>(noTenant, {
+    text,
+    values: [],
+  });
   if (foreign?.rows !== 0) throw new StartError("Rows of another tenant are visible to the database login.");
-  // A login whose services work for one tenant at a time has no role for more.
+  // A login whose services work for one tenant at a time has no platform role.
   const all = foreign.worksAbove ? await database.readOne(platform, { text, values: [] }) : foreign;
   if (all === undefined) throw new StartError("The platform scope cannot read the tenants.");
 }

@@ -1,14 +1,14 @@
-// Asked at the end of a signed-in user's change, when it holds all its locks: does the session by which it is made still
-// live, with the same role? So a change that waited while its caller was blocked, deleted, given another role or signed
-// out is undone, not committed. It comes after the audit entries: they hold the tenant's log until the commit, and who ends
-// a session writes there too, so of the two one is seen to come first.
+// Checks at the end of a signed-in user's change, when it holds all its locks, that the session is still alive and has the same
+// role. So a change that waited while its caller was blocked, deleted, given another role or signed out is rolled back. The check
+// comes after the audit entries: they lock the tenant's log until the commit. Ending a session writes to that log too, so the two
+// are ordered.
 import type { Kysely } from "kysely";
 import type { Caller } from "../caller.ts";
 import { sessionEnded } from "../errors.ts";
 import { runBound, runPrepared } from "./bound-values.ts";
 import type { Scope } from "./scope.ts";
 
-/** As the view `live_sessions` has it, which only the platform's scope may read; a test compares them. */
+/** The same condition as the view `live_sessions`, which only the platform scope may read; a test compares both. */
 export const sessionLives = `select exists (
   select from sessions s
   join users u on u.tenant_id = s.tenant_id and u.id = s.user_id and u.session_epoch = s.user_epoch
@@ -24,14 +24,14 @@ export async function assertSessionLives(
 ): Promise<void> {
   if (principal.kind !== "user") return;
   const { tenantId, sessionId, userId, role } = principal;
-  // A superadmin works in other tenants' scopes too. Nothing comes after this but the commit.
+  // A superadmin also works in the scopes of other tenants. Only the commit follows, so the setting can be changed here.
   if (scope !== "platform" && scope.tenantId !== tenantId)
     await runBound(transaction, {
       text: "select set_config('app.tenant_id', $1, true)",
       values: [String(tenantId)],
     });
   const values = [tenantId, sessionId, userId, role];
-  // Joining three tables costs ten times more to plan than to do.
+  // Prepared, because planning a join of three tables costs ten times more than running it.
   const { rows } = await runPrepared(transaction, { name: "session_lives", text: sessionLives, values });
   // One row, with the statement's one column.
   const [{ lives }] = rows as [{ lives: boolean }];

@@ -1,11 +1,11 @@
-// One connection outside the pool, for the work around the start; failing to get it is one sentence for the operator.
+// Opens one connection outside the pool, for work around the start. A failure becomes one sentence for the operator.
 import pg from "pg";
 import { errorCode, propertyOf, StartError } from "../start-error.ts";
 import { isUnknownLogin } from "./sql-states.ts";
 
 const connectMsMax = 10_000;
 
-/** The server answers, and knows neither this login nor, perhaps, this database: `npm run migrate` may be still to come. */
+/** The server answers, but does not know this login or this database: perhaps `npm run migrate` has not run yet. */
 export class UnpreparedDatabase extends StartError {}
 
 /**
@@ -17,9 +17,9 @@ export async function openClient(
   setting: "DATABASE_URL" | "DATABASE_APP_URL",
 ): Promise<pg.Client> {
   try {
-    // Reads the files that the URL names (`sslrootcert` and the like).
+    // The driver reads the files that the URL names (`sslrootcert` and others).
     const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectMsMax });
-    // A connection that breaks fails the statement under way; without a listener its `error` event would end the process.
+    // A broken connection also fails the running statement; without a listener its `error` event would end the process.
     client.on("error", () => {});
     await client.connect();
     return client;
@@ -32,7 +32,7 @@ export async function openClient(
   }
 }
 
-/** Passwords never appear in what the driver says; the first line is the whole reason. */
+/** The driver's messages never contain passwords. The first line is the whole reason. */
 function reasonOf(error: unknown): string {
   const texts = [propertyOf(error, "message"), propertyOf(error, "code")];
   const text = texts.find((each): each is string => typeof each === "string" && each !== "");

@@ -1,7 +1,7 @@
-// How old the database's schema is, told by the names of the migrations that ran, and whether this program works beside it. A
-// process that holds the owner's login brings an older one up to date (provision.ts); one that holds only the application's
-// may not, and waits for it. A newer one names the oldest version of the program that works beside it
-// (migrations/0028-compatibility.ts): from that version on a program starts as ever and leaves the schema alone.
+// The age of the database's schema, read from the names of the applied migrations, and whether this program is compatible with
+// it. A process with the owner's login migrates an older schema (provision.ts). A process with only the application's login may
+// not, and waits. A newer schema names the oldest version of the program that is compatible with it
+// (migrations/0028-compatibility.ts): from that version on a program starts normally and leaves the schema unchanged.
 import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
 import { migrations } from "../../../migrations/all.ts";
@@ -12,24 +12,25 @@ import { sqlStates } from "./sql-states.ts";
 import { compareVersions, laterOf } from "./versions.ts";
 import type { RowOf } from "./row.ts";
 
-const lookEveryMs = 1_000;
+const pollEveryMs = 1_000;
 
-/** "newer": somebody migrated it further than this program can, and this program works beside it all the same. */
+/** "newer": a newer program has migrated the schema, and this program is compatible with it. */
 export type SchemaAge = "current" | "older" | "newer";
 
 const known: ReadonlySet<string> = new Set(migrations.map(({ name }) => name));
 
-/** @throws StartError when a newer version migrated the database, and this one does not work beside what that has changed */
+/** @throws StartError when a newer version migrated the database, and this program is not compatible with the result */
 export async function schemaAge(client: pg.Client): Promise<SchemaAge> {
-  const names = await migrated(client);
+  const names = await appliedMigrations(client);
   const later = [...names].filter((name) => !known.has(name));
   if (later.length > 0) await assertWorksBeside(client, later);
   if (migrations.some(({ name }) => !names.has(name))) return "older";
   return later.length > 0 ? "newer" : "current";
 }
 
-/** Of the database, and unknown to this program. */
-export const unknownOf = (names: readonly string[]): string[] => names.filter((name) => !known.has(name));
+/** @returns the migrations of the database that this program does not know */
+export const unknownMigrations = (names: readonly string[]): string[] =>
+  names.filter((name) => !known.has(name));
 
 async function assertWorksBeside(client: pg.Client, later: readonly string[]): Promise<void> {
   const by = `The database was migrated by a newer version of this service (${later.toSorted().at(-1)})`;
@@ -49,7 +50,7 @@ async function assertWorksBeside(client: pg.Client, later: readonly string[]): P
     );
 }
 
-async function migrated(client: pg.Client): Promise<Set<string>> {
+async function appliedMigrations(client: pg.Client): Promise<Set<string>> {
   const table = await client.query("select to_regclass('mikro_orm_migrations') is not null as exists");
   if (table.rows[0].exists !== true) return new Set();
   try {
@@ -58,41 +59,44 @@ async function migrated(client: pg.Client): Promise<Set<string>> {
     );
     return new Set(rows.map(({ name }) => name));
   } catch (error) {
-    // Whoever migrates also lets the application's login read this.
+    // The migration grants the application's login the right to read this table.
     if (errorCode(error) === sqlStates.insufficientPrivilege) return new Set();
     throw error;
   }
 }
 
-export interface Waiting {
-  /** How long a migration is waited for. */
+export interface SchemaWait {
+  /** How long to wait for a migration, in milliseconds. */
   msMax: number;
-  /** Told once, why it is waited. */
-  tell: (reason: string) => void;
+  /** Called once with the reason for waiting. */
+  report: (reason: string) => void;
 }
 
 /**
- * For a process that has only the application's login.
- * @throws StartError when nobody migrated in time, or a newer version did beside which this one does not work
+ * Waits for the schema, in a process that has only the application's login.
+ * @throws StartError when no migration came in time, or a newer version migrated with which this one is not compatible
  */
-export async function awaitSchema(applicationUrl: string, { msMax, tell }: Waiting): Promise<SchemaAge> {
+export async function awaitSchema(
+  applicationUrl: string,
+  { msMax, report: tell }: SchemaWait,
+): Promise<SchemaAge> {
   const deadline = performance.now() + msMax;
   for (let told = false; ; told = true) {
-    const found = await look(applicationUrl);
+    const found = await readSchemaAge(applicationUrl);
     if (!(found instanceof StartError)) return found;
     if (performance.now() >= deadline) throw found;
     if (!told) tell(found.message);
-    await pause(lookEveryMs);
+    await pause(pollEveryMs);
   }
 }
 
-/** @returns the reason, where the database is not prepared (yet) */
-async function look(applicationUrl: string): Promise<SchemaAge | StartError> {
+/** @returns the reason if the database is not prepared yet */
+async function readSchemaAge(applicationUrl: string): Promise<SchemaAge | StartError> {
   let client: pg.Client;
   try {
     client = await openClient(applicationUrl, "DATABASE_APP_URL");
   } catch (error) {
-    // The login itself is made by whoever migrates.
+    // The migration also creates the login.
     if (error instanceof UnpreparedDatabase) return error;
     throw error;
   }

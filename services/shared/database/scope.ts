@@ -1,28 +1,28 @@
-// Whose rows a statement may see. Every statement of the service runs in a scope; row-level security enforces it
-// beneath. A tenant scope sees one tenant; the platform scope takes up the login's own role for it (`<login>_platform`) and
-// sees all: it is for signing in (the tenant is not known yet), superadmins, schedules and start-up, and always spelled out.
+// The scope of a statement: whose rows it may see. Every statement runs in a scope, and row-level security enforces it. A tenant
+// scope sees one tenant. The platform scope takes the role `<login>_platform` and sees all tenants. It is for sign-in (where the
+// tenant is not known yet), superadmins, schedules and start-up, and must always be named explicitly.
 import pg from "pg";
 
 export type Scope = { readonly tenantId: number } | "platform";
 
 export const platform: Scope = "platform";
 
-/** What a statement is for: in a transaction that only reads PostgreSQL refuses whatever would change something. */
+/** The purpose of a statement: in a read-only transaction PostgreSQL rejects every write. */
 export type Purpose = "read" | "write";
 
 const settings = "set_config('plan_cache_mode', $1, true), set_config('transaction_read_only', $2, true)";
 
 const takePlatformRole = "set_config('role', session_user || '_platform', true)";
-/** @param suffix of one of the login's roles */
+/** @param suffix of one of the login's roles, as in `<login>_<suffix>` */
 export const takeRole = (suffix: string): string =>
   `select set_config('role', session_user || '_${suffix}', true)`;
-/** The platform's scope, inside a transaction of MikroORM's or of one's own. */
+/** Takes the platform's role within a transaction. */
 export const platformRole = takeRole("platform");
 
 /**
- * Prepared once per connection (see connect.ts); all is local to the transaction they run in. They also say how the
- * statement after them is planned: left to itself PostgreSQL takes a list's unknown limit for a reason to plan it anew
- * each time, which costs more than running it.
+ * Prepared once per connection (see connect.ts); all settings are local to the transaction. They also force a generic plan for
+ * the statement that follows: otherwise the unknown limit of a list makes PostgreSQL plan it at every execution, which costs more
+ * than running it.
  */
 export const scopeStatements = {
   tenant: { name: "scope_tenant", text: `select ${settings}, set_config('app.tenant_id', $3, true)` },
@@ -39,14 +39,14 @@ export const scopeStatements = {
 
 type ScopeName = keyof typeof scopeStatements;
 
-/** How work begins on connections that a pooler lends for one transaction: nothing can have been left on them. */
-export interface LentConnections {
+/** How transactions begin on connections of a transaction pooler: such a connection has no settings of its own. */
+export interface TransactionPooling {
   readonly variables: Readonly<Record<string, string>>;
   readonly scopeTexts: Readonly<Record<ScopeName, string>>;
 }
 
-/** @param variables what each transaction sets before its scope; names and values are ours */
-export function lentConnections(variables: Readonly<Record<string, string>>): LentConnections {
+/** @param variables settings that each transaction makes before its scope; names and values are constants of ours */
+export function transactionPooling(variables: Readonly<Record<string, string>>): TransactionPooling {
   const begins = Object.entries(variables).map(([name, value]) => `set_config('${name}', '${value}', true)`);
   const textOf = (name: ScopeName) =>
     scopeStatements[name].text.replace("select ", `select ${begins.join(", ")}, `);
@@ -58,27 +58,29 @@ export function lentConnections(variables: Readonly<Record<string, string>>): Le
   return { variables, scopeTexts };
 }
 
-/** The same for MikroORM's own transactions, but for the role: it is taken up by a statement, as it follows from the login. */
+/**
+ * The scope for MikroORM's own transactions, without the role: a statement takes the role, because its name depends on the login.
+ */
 export function sessionOf(
   scope: Scope,
-  lent: LentConnections | undefined,
+  pooling: TransactionPooling | undefined,
 ): { variables: Record<string, string> } {
   return {
-    variables: { ...lent?.variables, "app.tenant_id": scope === "platform" ? "" : String(scope.tenantId) },
+    variables: { ...pooling?.variables, "app.tenant_id": scope === "platform" ? "" : String(scope.tenantId) },
   };
 }
 
 export interface Statement {
   /**
-   * Unique per text; the statement is planned once per connection under this name, for whatever values come: its best
-   * plan must not depend on them. Absent: planned each time.
+   * Unique per text. The statement is planned once per connection under this name, for all values: its best plan must not depend
+   * on them. Absent: planned at every execution.
    */
   name?: string | undefined;
   text: string;
   values: readonly unknown[];
   /**
-   * In the platform's scope: planned to go by indexes. For queues: a plan is kept per connection, and one that was made
-   * when a table was all but empty would walk through it when it is not.
+   * In the platform scope: forces the use of indexes. For queues: a plan is kept per connection, and a plan made for an almost
+   * empty table would scan the whole table when it is full.
    */
   byIndex?: boolean;
 }
@@ -87,8 +89,8 @@ const preparedNames = new Map<string, string>();
 const preparedNamesMax = 1_000;
 
 /**
- * A stable name for a statement that is composed from a fixed set of parts. Texts beyond the bound (a composition that
- * is not from a fixed set after all) go unnamed rather than fill the server's memory.
+ * @returns a stable name for a statement that is composed from a fixed set of parts. When the bound is reached (the set is not
+ * fixed after all) further texts stay unnamed, so that they do not fill the server's memory.
  */
 export function preparedName(text: string): string | undefined {
   const known = preparedNames.get(text);
@@ -98,7 +100,7 @@ export function preparedName(text: string): string | undefined {
   return name;
 }
 
-// The driver's wire objects that its type declarations leave out: only the calls used here.
+// Internal objects of the driver that are missing in its types: only the calls used here.
 interface Connection {
   parse(config: { text: string; name: string; types: readonly number[] }): void;
   bind(config: {
@@ -117,7 +119,7 @@ interface WireQuery {
   handleDataRow(message: unknown): void;
   handleCommandComplete(message: unknown, connection: Connection): void;
 }
-// pg.Query is the class of exactly these objects; its declaration shows only a part of it.
+// pg.Query is the class of these objects; its declaration shows only a part of it.
 const DriverQuery = pg.Query as unknown as new (
   text: string,
   values: unknown[],
@@ -125,36 +127,38 @@ const DriverQuery = pg.Query as unknown as new (
 ) => WireQuery;
 
 /**
- * One statement with its scope in one round trip: the scope's set_config and the statement are sent together before
- * one Sync, so PostgreSQL runs them as one transaction and the setting is gone with it. BEGIN, SET, SELECT, COMMIT
- * would be four round trips for the same.
+ * One statement with its scope in one round trip. The scope's set_config and the statement are sent together before one Sync, so
+ * PostgreSQL runs them as one transaction, and the settings end with it. BEGIN, SET, SELECT, COMMIT would be four round trips.
  */
 export class ScopedQuery extends DriverQuery {
   readonly #scope: Scope;
   readonly #planMode: "force_generic_plan" | "auto";
   readonly #byIndex: boolean;
   readonly #purpose: Purpose;
-  readonly #lent: LentConnections | undefined;
+  readonly #pooling: TransactionPooling | undefined;
   #scopeSet = false;
 
-  /** @param lent as in `sessionOf`: then nothing is planned under a name, which the connection's next user would meet */
+  /**
+   * @param pooling as for `sessionOf`. If given, no statement is prepared under a name: the next user of the connection would
+   * find it.
+   */
   constructor(
     scope: Scope,
     purpose: Purpose,
     statement: Statement,
-    lent: LentConnections | undefined,
+    pooling: TransactionPooling | undefined,
     callback: (error: Error | null, result: pg.QueryResult) => void,
   ) {
     const { name, text, values, byIndex = false } = statement;
-    // In three arguments: a config of one the driver would clone property by property, which costs microseconds.
+    // Three arguments, because the driver would clone a config object property by property, which costs microseconds.
     super(text, [...values], callback);
-    this.name = lent === undefined ? name : undefined;
-    // Else the driver would send a statement that has no values outside our pipeline.
+    this.name = pooling === undefined ? name : undefined;
+    // Otherwise the driver would send a statement without values outside of this pipeline.
     this.queryMode = "extended";
     this.#scope = scope;
     this.#purpose = purpose;
     this.#byIndex = byIndex;
-    this.#lent = lent;
+    this.#pooling = pooling;
     this.#planMode = name === undefined ? "auto" : "force_generic_plan";
   }
 
@@ -163,11 +167,11 @@ export class ScopedQuery extends DriverQuery {
     const common = [this.#planMode, this.#purpose === "read" ? "on" : "off"];
     const platformName = this.#byIndex ? "platformByIndex" : "platform";
     const name = scope === "platform" ? platformName : "tenant";
-    if (this.#lent !== undefined)
-      connection.parse({ text: this.#lent.scopeTexts[name], name: "", types: [] });
+    if (this.#pooling !== undefined)
+      connection.parse({ text: this.#pooling.scopeTexts[name], name: "", types: [] });
     connection.bind({
       portal: "",
-      statement: this.#lent === undefined ? scopeStatements[name].name : "",
+      statement: this.#pooling === undefined ? scopeStatements[name].name : "",
       values: scope === "platform" ? common : [...common, String(scope.tenantId)],
       valueMapper: (value) => value,
     });

@@ -1,10 +1,9 @@
-// Each statement's time: a span in the trace that it is part of, and a line in the log where it took too long. Both name the
-// statement and have no value of it: its own name, or what it does to which table. The text is fixed (values are parameters),
-// so is what is read from it.
+// Measures each statement: it makes a span in the current trace, and a log line for a slow statement. Both name the statement, by
+// its own name or by what it does to which table. They hold no values: values are parameters and not part of the text.
 import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
 import { errorCode } from "../start-error.ts";
-import { currentTrail, type OpenSpan } from "../tracing.ts";
+import { currentContext, type OpenSpan } from "../tracing.ts";
 
 const linesEachWindow = 20;
 const windowMs = 60_000;
@@ -18,28 +17,30 @@ interface Slow {
   leftOut: number;
 }
 
-/** One per process, as there is one pool; undefined while nobody wants to know. */
+/** One per process, because there is one pool; undefined while slow statements are not logged. */
 let slow: Slow | undefined;
 
-/** @param ms statements that take longer are told; 0: none */
+/** @param ms statements that take longer are logged; 0: none. At most 20 lines a minute are written. */
 export function watchSlowStatements(ms: number, log: Logger): void {
   slow = ms === 0 ? undefined : { ms, log, windowEndsAt: 0, lines: 0, leftOut: 0 };
 }
 
-export interface Watched {
+export interface StatementTimer {
   readonly span: OpenSpan | undefined;
   readonly startedAt: number;
 }
 
-export function beginStatement(text: string, name?: string): Watched {
-  const span = currentTrail()?.span?.child(statementName(text, name), "client", {
+/** Starts to measure a statement. @param name its own name, if it has one */
+export function beginStatement(text: string, name?: string): StatementTimer {
+  const span = currentContext()?.span?.child(statementName(text, name), "client", {
     "db.system.name": "postgresql",
   });
   return { span, startedAt: performance.now() };
 }
 
+/** Ends the span, and logs the statement if it was slow. @param error what it failed with; null or undefined for success */
 export function endStatement(
-  { span, startedAt }: Watched,
+  { span, startedAt }: StatementTimer,
   text: string,
   name?: string,
   error?: unknown,
@@ -48,11 +49,11 @@ export function endStatement(
   else span?.end(sqlState(error));
   if (slow === undefined) return;
   const ms = performance.now() - startedAt;
-  if (ms >= slow.ms) tellSlow(slow, statementName(text, name), ms);
+  if (ms >= slow.ms) logSlow(slow, statementName(text, name), ms);
 }
 
-/** The same around a promise. */
-export async function watched<T>(text: string, name: string | undefined, run: () => Promise<T>): Promise<T> {
+/** Measures a statement that returns a promise. */
+export async function timed<T>(text: string, name: string | undefined, run: () => Promise<T>): Promise<T> {
   const begun = beginStatement(text, name);
   try {
     const result = await run();
@@ -64,7 +65,7 @@ export async function watched<T>(text: string, name: string | undefined, run: ()
   }
 }
 
-function tellSlow(into: Slow, statement: string, ms: number): void {
+function logSlow(into: Slow, statement: string, ms: number): void {
   const now = performance.now();
   if (now >= into.windowEndsAt) Object.assign(into, { windowEndsAt: now + windowMs, lines: 0 });
   if (into.lines >= linesEachWindow) {
@@ -84,9 +85,9 @@ function sqlState(error: unknown): string {
 
 const names = new LRUCache<string, string>({ max: namesMax, memoMethod: readName });
 
-/** @returns `users.list` where it has a name of its own, else `update webhooks` */
+/** @returns the statement's own name, for example `users.list`, otherwise what it does, for example `update webhooks` */
 export function statementName(text: string, name?: string): string {
-  // Names that are numbered say nothing to a reader (preparedName in scope.ts).
+  // Numbered names say nothing to a reader (preparedName in scope.ts).
   if (name !== undefined && !name.startsWith("composed_")) return name;
   return names.memo(text);
 }

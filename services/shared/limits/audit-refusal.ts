@@ -1,7 +1,7 @@
-// The audit entries of refusals. Anybody can be refused as often as they like, and an entry is for ever: so of equal
-// refusals the first is an entry at once, and those that follow are counted in `audit_repeats` and become one entry with
-// `times`, first and last moment, by a job of the audit service (services/audit/sum-up-repeats.ts). A tenant has so many
-// such entries a day, and each of its members (refusal-entries.ts); what is beyond is counted alone.
+// Audit entries of refusals. Anybody can be refused any number of times, and entries are kept for ever. Therefore the first of
+// several equal refusals is written at once. Later ones are counted in `audit_repeats`, and a job of the audit service writes
+// them as one entry with `times`, first and last moment (services/audit/sum-up-repeats.ts). The number of such entries per day is
+// limited for a tenant and for each of its members (refusal-entries.ts); beyond the limit refusals are only counted.
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 import type { Caller } from "../caller.ts";
@@ -11,17 +11,17 @@ import type { Runtime } from "../../../host/process/runtime.ts";
 import { takeRefusalEntry } from "./refusal-entries.ts";
 import type { RowOf } from "../database/row.ts";
 
-/** How long equal refusals are counted before the first sum; it doubles while they go on. */
+/** How long equal refusals are counted before the first summary, in seconds. The time doubles while they continue. */
 const firstSeconds = 900;
 export const secondsMax = 21_600;
 
 export interface Refusal extends AuditFacts {
   outcome: "denied";
-  /** Whether refusals about different targets are different ones; else a sum names no target. */
+  /** Whether refusals for different targets are counted separately; otherwise a summary names no target. */
   byTarget: boolean;
 }
 
-/** Writes the entry of a refusal, or counts it, in the transaction of `change`. Its scope must hold the tenant. */
+/** Writes the audit entry of a refusal, or counts it, in the transaction of `change`. The scope must include the tenant. */
 export async function auditRefusal(
   change: Change,
   runtime: Pick<Runtime, "log" | "metrics">,
@@ -37,7 +37,7 @@ export async function auditRefusal(
   if (await isFirst(change, caller, facts, key)) change.audit(facts);
 }
 
-/** Who, what, why and where from; a whole network of IPv6 is one origin, as for rates. */
+/** The key of equal refusals: who, what, why and from where. A whole IPv6 network is one origin, as for rate limits. */
 function keyOf({ action, outcome, target, changes, userId, byTarget }: Refusal, caller: Caller): Buffer {
   const who = userId ?? userOf(caller);
   const about = byTarget && target !== undefined ? [target.type, String(target.id)] : null;
@@ -65,7 +65,7 @@ async function isRepeated(
   return rows.length > 0;
 }
 
-/** Of several that are the first at once, one is. */
+/** Inserts the counter. Of several concurrent first refusals exactly one gets true. */
 async function isFirst(change: Change, caller: Caller, facts: AuditFacts, key: Buffer): Promise<boolean> {
   const { ip, userAgent, requestId } = caller.facts;
   const { tenantId, userId, action, target, outcome, changes } = facts;

@@ -1,6 +1,6 @@
-// What a tenant may have of something in a day (UTC): counted in the database for all processes, in the transaction of what
-// is taken. Beyond the bound it is refused or left out, and that is an incident: said once in the tenant's audit log and
-// the process's log, counted from then on, and told by health as open for a day.
+// Daily limits of a tenant (UTC days). They are counted in the database for all processes, in the same transaction as the counted
+// thing. Beyond the limit it is refused or left out, which is an incident: written once to the tenant's audit log and to the
+// process's log, counted from then on, and shown by health as open for a day.
 import type { Call } from "../bus/bus.ts";
 import type { Change } from "../database/change.ts";
 import type { Scope } from "../database/scope.ts";
@@ -8,27 +8,27 @@ import { TooManyRequests } from "../errors.ts";
 import type { Runtime } from "../../../host/process/runtime.ts";
 import type { RowOf } from "../database/row.ts";
 
-/** So much a day and tenant. None of them is a clinic's business; each is far beyond what an honest one meets. */
+/** Per tenant and day. Each limit is far beyond honest use. */
 export const dailyLimits = {
-  /** Audit entries of refusals, those that sum up repetitions included. */
+  /** Audit entries of refusals, summaries included. */
   "audit.refusals": 10_000,
-  /** The same of those who have not signed in: what strangers do is no reason to say less of who has. */
+  /** The same for callers who are not signed in. Separate, so that strangers cannot use up the entries of members. */
   "audit.strangers": 10_000,
-  /** Notifications of payments that nobody has signed, as no secret is set; in the platform's name. */
+  /** Unsigned payment notifications (no secret is set); counted for the platform. */
   "payments.unsigned_card": 1_000,
   "payments.unsigned_wallet": 1_000,
-  /** A deleted webhook stays a row until the night, and an entry for ever. */
+  /** A deleted webhook stays a row until the night, and its audit entry stays for ever. */
   "webhooks.registered": 500,
   "webhooks.resent": 10_000,
-  /** Backups and restores that people begin: each reads all of the tenant's rows, and its job is kept for months. */
+  /** Backups and restores started by people: each reads all rows of the tenant, and its job is kept for months. */
   "backups.begun": 300,
 } as const;
 
 export type DailyLimit = keyof typeof dailyLimits;
 
 /**
- * @param weight what is lost of it where it does not fit: an entry may stand for many
- * @returns whether it is within the bound
+ * @param weight how many events are lost if this one does not fit: an audit entry may stand for many
+ * @returns whether it is within the limit
  */
 export async function takeDaily(
   change: Change,
@@ -67,7 +67,7 @@ export async function takeDaily(
 }
 
 /**
- * For what is refused beyond the bound. In a transaction of its own, as that it was refused has to be kept.
+ * Counts one thing that is refused beyond the limit. It uses a transaction of its own, because the refusal must be recorded.
  * @throws TooManyRequests until the next day begins
  */
 export async function limitDaily(
@@ -82,7 +82,7 @@ export async function limitDaily(
   if (!isWithin) throw tooManyToday();
 }
 
-/** Until the next day begins. */
+/** 429 until the next day (UTC) begins. */
 export const tooManyToday = () => new TooManyRequests(Math.ceil((dayMs - (Date.now() % dayMs)) / 1000));
 
 const dayMs = 86_400_000;

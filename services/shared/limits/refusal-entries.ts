@@ -1,32 +1,32 @@
-// How many entries of refusals a day takes: of a tenant, and of each of its members, so that one who is refused all day long
-// leaves room for what others are refused. A member's count is a row of `rate_limits`, as losing it in a crash only forgives;
-// what is beyond the bound is counted in one row of `daily_counts` for all members of the tenant, which is the incident.
+// Daily limits for audit entries of refusals: per tenant, and per member, so that a member who is refused all day long leaves
+// room for the entries of others. The count of a member is a row of `rate_limits`; losing it in a crash is harmless. Refusals
+// beyond a member's limit are counted in one row of `daily_counts` for all members of the tenant, which is the incident.
 import type { Change } from "../database/change.ts";
 import type { Runtime } from "../../../host/process/runtime.ts";
 import { type DailyLimit, takeDaily } from "./daily-limit.ts";
 import type { RowOf } from "../database/row.ts";
 
-/** Entries a day and member, those that sum up repetitions included: a twentieth of the tenant's. */
+/** Entries per member and day, summaries included: a twentieth of the tenant's limit. */
 export const memberRefusalsMax = 500;
 export const memberLimit = "audit.member_refusals";
 
 const ofStrangers: ReadonlySet<string> = new Set(["auth.login", "user.register"]);
 
-/** Under which bound of the day the entries of an action's refusals are. */
+/** @returns the daily limit that applies to refusals of the action */
 function limitOf(action: string): DailyLimit {
   return ofStrangers.has(action) ? "audit.strangers" : "audit.refusals";
 }
 
 export interface RefusalEntry {
   tenantId: number;
-  /** Who was refused; null for who has not signed in. */
+  /** The user who was refused; null if nobody was signed in. */
   userId: number | null;
   action: string;
 }
 
 /**
- * @param weight how many refusals are lost where it does not fit
- * @returns whether there may be an entry; else it is counted alone
+ * @param weight how many refusals are lost if the entry does not fit
+ * @returns whether an entry may be written; otherwise the refusal is only counted
  */
 export async function takeRefusalEntry(
   change: Change,
@@ -36,30 +36,35 @@ export async function takeRefusalEntry(
 ): Promise<boolean> {
   const limit = limitOf(action);
   if (limit === "audit.refusals" && userId !== null) {
-    const taken = await takeOfMember(change, userId);
+    const taken = await countOfMember(change, userId);
     if (taken > memberRefusalsMax) {
-      await leaveOut(change, runtime, { tenantId, userId, weight, isFirst: taken === memberRefusalsMax + 1 });
+      await omitEntry(change, runtime, {
+        tenantId,
+        userId,
+        weight,
+        isFirst: taken === memberRefusalsMax + 1,
+      });
       return false;
     }
   }
   return takeDaily(change, runtime, tenantId, limit, weight);
 }
 
-/** @returns the how manieth of today it is */
-async function takeOfMember(change: Change, userId: number): Promise<number> {
+/** @returns the number of this entry within the day, from 1 */
+async function countOfMember(change: Change, userId: number): Promise<number> {
   const row = await change.one<RowOf<"rate_limits", "points">>(
     `insert into rate_limits as r (key, points, expire)
      select $1 || ':' || $2::text || ':' || day::date, 1, extract(epoch from (day + interval '1 day') at time zone 'utc') * 1000
      from date_trunc('day', clock_timestamp() at time zone 'utc') day
      on conflict (key) do update set points = least(r.points + 1, $3::integer)
      returning points`,
-    // Two beyond the bound stands for all that follow.
+    // The count stops at two beyond the limit: the exact number is not needed.
     [memberLimit, userId, memberRefusalsMax + 2],
   );
   return row.points;
 }
 
-async function leaveOut(
+async function omitEntry(
   change: Change,
   { log, metrics }: Pick<Runtime, "log" | "metrics">,
   what: { tenantId: number; userId: number; weight: number; isFirst: boolean },

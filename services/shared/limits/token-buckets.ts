@@ -1,5 +1,5 @@
-// Rates of one process, kept in memory: each key may take `perMinute` at once, and then as much as flows in again. Costs no
-// round trip, so it is fit for every request; every process counts for itself.
+// Rate limits of one process, kept in memory: each key may take `perMinute` at once, and then as many as are refilled. They need
+// no round trip, so they can be used for every request. Every process counts separately.
 import { LRUCache } from "lru-cache";
 
 interface Bucket {
@@ -7,12 +7,13 @@ interface Bucket {
   atMs: number;
 }
 
+/** One token bucket per key; at most `keysMax` keys. */
 export class TokenBuckets<Key extends string | number> {
   readonly #capacity: number;
   readonly #perMs: number;
   readonly #buckets: LRUCache<Key, Bucket>;
 
-  /** @param keysMax beyond it the key that has been silent longest is forgotten, which only forgives */
+  /** @param keysMax when it is exceeded the least recently used key is evicted, which only makes the limit more generous */
   constructor(perMinute: number, keysMax: number) {
     this.#capacity = perMinute;
     this.#perMs = perMinute / 60_000;
@@ -20,9 +21,9 @@ export class TokenBuckets<Key extends string | number> {
   }
 
   /**
-   * @param nowMs of a clock that never goes back
-   * @param weight at most what a full bucket holds
-   * @returns 0 when it was taken, else the whole seconds until it could be
+   * @param nowMs time of a monotonic clock
+   * @param weight at most the capacity of a bucket
+   * @returns 0 if it was taken, otherwise the whole seconds until it can be
    */
   take(key: Key, nowMs: number, weight = 1): number {
     const bucket = this.#buckets.get(key);
@@ -38,7 +39,7 @@ export class TokenBuckets<Key extends string | number> {
     return 0;
   }
 
-  /** @returns 0 when there is one to take, else the whole seconds until there is; takes nothing */
+  /** @returns 0 if one can be taken, otherwise the whole seconds until then. Takes nothing. */
   wait(key: Key, nowMs: number): number {
     const bucket = this.#buckets.get(key);
     if (bucket === undefined) return 0;
@@ -46,7 +47,7 @@ export class TokenBuckets<Key extends string | number> {
     return tokens >= 1 ? 0 : Math.ceil((1 - tokens) / this.#perMs / 1000);
   }
 
-  /** Takes one that is used already, also where there is none: down to a minute's debt. */
+  /** Takes one for something that was already used, also from an empty bucket: down to a debt of one minute. */
   charge(key: Key, nowMs: number): void {
     if (this.take(key, nowMs) === 0) return;
     const bucket = this.#buckets.get(key);

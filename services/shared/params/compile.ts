@@ -14,13 +14,13 @@ import {
 } from "./types.ts";
 import { newValidator } from "./validator.ts";
 
-/** `notFound` is the name of the path parameter that cannot exist. */
+/** `notFound` is the name of a path parameter whose value cannot exist. */
 type Checked<T> = { params: T } | { notFound: string } | { failures: Failure[] };
 
-/** `bodyFault` stands for the whole body (absent, no object): then no field of the body is looked at. */
+/** `bodyFault` stands for the whole body (absent, or not an object): then no field of the body is checked. */
 export type Check<T> = (flat: Readonly<Record<string, unknown>>, bodyFault?: Failure) => Checked<T>;
 
-/** What the generated code reads and fills in. */
+/** The input and output of the generated code. */
 interface Request {
   flat: Readonly<Record<string, unknown>>;
   bodyFault: Failure | undefined;
@@ -31,8 +31,8 @@ const nameForm = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/i;
 const reservedNames = new Set(["constructor", "prototype", "toString", "valueOf", "hasOwnProperty"]);
 
 /**
- * @throws Error when two places declare the same name, or a name is none: mistakes in the program.
- * The function it answers never throws and leaves the object it is given as it is.
+ * @throws Error when two places declare the same name, or a name is invalid: mistakes in the program.
+ * The returned function never throws and does not change its argument.
  */
 export function compileParams<const P extends ParamSources>(places: P): Check<ParamsOf<P>> {
   refuseBadNames(places);
@@ -41,13 +41,13 @@ export function compileParams<const P extends ParamSources>(places: P): Check<Pa
   return (flat, bodyFault) => {
     const request: Request = { flat, bodyFault, params: undefined };
     const found: unknown = check(request);
-    // The generated code has read every declared field into `params` and pushed nothing but failures.
+    // The generated code has read every declared field into `params`, and has pushed only failures.
     if (found === true) return { params: request.params as ParamsOf<P> };
     return verdict(found as Failure[]);
   };
 }
 
-/** Failures win over "no such thing": whoever writes badly is told so first. */
+/** Failures take precedence over "not found": a malformed request is reported first. */
 function verdict(found: Failure[]): { notFound: string } | { failures: Failure[] } {
   const failures = found.filter(({ type }) => type !== notFoundType);
   const absent = found.find(({ type }) => type === notFoundType);
@@ -70,7 +70,7 @@ function wireName(name: string, { header }: RuleShape): string {
   return (header ?? name.replaceAll("_", "-")).toLowerCase();
 }
 
-/** From the header's wire name in lower case, as Node writes it, to the parameter's name. */
+/** Maps the header's name in lower case, as Node.js writes it, to the parameter's name. */
 export function headerNames(places: ParamSources): ReadonlyMap<string, string> {
   return new Map(Object.entries(places.header ?? {}).map(([name, shape]) => [wireName(name, shape), name]));
 }
@@ -79,7 +79,7 @@ function refuseBadNames(places: ParamSources): void {
   const seen = new Set<string>();
   for (const place of paramSources) {
     for (const name of Object.keys(places[place] ?? {})) {
-      if (!nameForm.test(name) || reservedNames.has(name)) throw new Error(`${name} is no parameter name`);
+      if (!nameForm.test(name) || reservedNames.has(name)) throw new Error(`${name} is not a parameter name`);
       if (seen.has(name)) throw new Error(`parameter ${name} is declared twice`);
       seen.add(name);
     }

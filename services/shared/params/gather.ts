@@ -1,15 +1,15 @@
-/** From a request's places to the flat object that an action takes. */
+/** Builds the flat parameters of an action from the places of a request. */
 import { headerNames } from "./compile.ts";
 import type { ParamSources } from "./types.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** What a request brought; header names in lower case, as Node writes them. */
+/** The values of a request. Header names are in lower case, as Node.js writes them. */
 export interface Sent {
   path: Values;
   query: Values;
   header: Values;
-  /** Undefined where there is none or it is no object. */
+  /** Undefined if there is no body or it is not an object. */
   body: Values | undefined;
 }
 

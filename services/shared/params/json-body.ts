@@ -1,4 +1,7 @@
-/** JSON bodies: strict UTF-8, bounded depth and number of values, no prototype keys; of a repeated key the last value stays. */
+/**
+ * Parses JSON bodies: strict UTF-8, bounded depth and number of values, no prototype keys. Of a repeated key the last value
+ * counts.
+ */
 import { isUtf8 } from "node:buffer";
 import secureJson from "secure-json-parse";
 import { bodyMissing, failure, valueError } from "./failure.ts";
@@ -6,7 +9,7 @@ import { charactersBefore, faultOffset } from "./json-fault.ts";
 import type { Failure } from "./types.ts";
 
 const depthMax = 32;
-/** 1 MB of empty lists would be 20 MB of memory. What a parameter may hold at most, 64 kB of free settings, has fewer. */
+/** 1 MB of empty lists would take 20 MB of memory. The largest parameter, settings of 64 kB, has fewer values. */
 const valuesMax = 50_000;
 const comma = 0x2c;
 const quote = 0x22;
@@ -16,7 +19,7 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/** @param bytes the whole body; none at all is "Field required" */
+/** @param bytes the whole body; an empty body is "Field required" */
 export function parseJsonBody(bytes: Buffer): { value: unknown } | { failure: Failure } {
   if (bytes.length === 0) return { failure: bodyMissing() };
   const text = bytes.toString();
@@ -34,7 +37,7 @@ function broken(offset: number): { failure: Failure } {
   return { failure: { ...failure("json_invalid", "JSON decode error"), loc: ["body", String(offset)] } };
 }
 
-/** Counts brackets and commas outside strings before anything is parsed; stops at the first one too many. */
+/** Counts brackets and commas outside of strings before parsing, and stops at the first excess. */
 function excessOf(bytes: Buffer): string | undefined {
   let depth = 0;
   let values = 0;

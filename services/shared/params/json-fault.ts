@@ -1,16 +1,16 @@
 /**
- * Where a text stops being JSON, counted in characters as Python's decoder does. V8 names the position in some
- * messages only, and this runs only after V8 has refused the text.
+ * Finds where a text stops being JSON, counted in characters as Python's decoder does. V8 names the position only in
+ * some messages. This runs only after V8 has rejected the text.
  */
 
-/** Sticky: each is tried exactly where the walk stands. */
+/** Sticky patterns: each is tried exactly at the current offset. */
 const space = /[ \t\n\r]*/y;
 const scalar = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 // oxlint-disable-next-line no-control-regex -- exactly what JSON forbids inside strings
 const stringPart = /[^"\\\u0000-\u001f]*/y;
 const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
-/** The fault's offset in UTF-16 units; thrown to leave the walk. */
+/** Carries the offset of the fault in UTF-16 units; thrown to end the parse. */
 class Fault extends Error {
   readonly at: number;
   constructor(at: number) {
@@ -19,7 +19,7 @@ class Fault extends Error {
   }
 }
 
-/** The caller has bounded the nesting (32), and with it this recursion. */
+/** The caller bounds the nesting (32), and thereby this recursion. @returns the offset in code points */
 export function faultOffset(text: string): number {
   try {
     const start = text.startsWith("\ufeff") ? 1 : 0;
@@ -31,7 +31,7 @@ export function faultOffset(text: string): number {
   }
 }
 
-/** Each of these takes the offset where something should begin and answers the offset after it. */
+/** Each of these functions takes the offset at which something begins, and returns the offset after it. */
 function value(text: string, at: number): number {
   const first = text[at];
   if (first === "{") return members(text, at, "}", member);
@@ -45,7 +45,7 @@ function value(text: string, at: number): number {
 function members(text: string, open: number, close: string, one: typeof value): number {
   let at = skip(space, text, open + 1);
   if (text[at] === close) return at + 1;
-  // Every round moves forward by a member at least, so the text's length bounds the loop.
+  // Every round consumes at least one member, so the text's length bounds the loop.
   for (;;) {
     at = skip(space, text, one(text, at));
     if (text[at] === close) return at + 1;

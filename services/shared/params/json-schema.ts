@@ -1,5 +1,5 @@
 /**
- * JSON Schema 2020-12 of rules, as OpenAPI 3.1 embeds it. The schema says what a well-behaved client sends; the
+ * Translates rules to JSON Schema 2020-12, as OpenAPI 3.1 embeds it. The schema describes what a well-behaved client sends; the
  * lenient readings (`"12"` for 12) are not part of it.
  */
 import type { DictionaryShape, ListShape, ObjectShape, RuleShape, TextShape } from "./types.ts";
@@ -8,9 +8,10 @@ export interface JsonSchema {
   [keyword: string]: unknown;
 }
 
-/** Called for a rule with a name; answers what stands in its place, `{ $ref: … }`. */
+/** Called for a rule with a name. Returns its replacement, `{ $ref: … }`. */
 export type Lift = (name: string, schema: JsonSchema) => JsonSchema;
 
+/** @param lift replaces the schemas of rules with a name; absent: all schemas are inline */
 export function toJsonSchema(shape: RuleShape, lift?: Lift): JsonSchema {
   const named = "name" in shape ? shape.name : undefined;
   const bare = {
@@ -38,7 +39,7 @@ function valueSchema(shape: RuleShape, lift: Lift | undefined): JsonSchema {
     case "url":
       return { type: "string", format: "uri", maxLength: shape.max };
     case "dateOrTime":
-      // A schema that says "one of two formats" breaks the clients that generators make of it; a plain string does not.
+      // "One of two formats" in a schema breaks generated clients; a plain string does not.
       return shape.dateOnly === true
         ? { type: "string", format: "date", examples: ["2001-12-31"] }
         : { type: "string", examples: ["2026-01-31", "2026-01-31T12:00:00Z"] };
@@ -86,7 +87,7 @@ function listSchema({ items, min, max, unique }: ListShape, lift: Lift | undefin
   };
 }
 
-/** JSON Schema has no word for size and depth, so programs read them under names of ours. */
+/** JSON Schema has no keyword for size and depth, so both have names of ours. */
 function dictionarySchema({ known = {}, maxBytes, maxDepth }: DictionaryShape, lift?: Lift): JsonSchema {
   return { ...openSchema(known, true, lift), "x-max-bytes": maxBytes, "x-max-depth": maxDepth };
 }
@@ -100,7 +101,7 @@ function openSchema(known: ObjectShape["fields"], values: JsonSchema | true, lif
   };
 }
 
-/** A field is required unless it may be absent; fields with a default are always there in results. */
+/** A field is required unless it may be absent. In results a field with a default is always present. */
 export function objectSchema({ fields }: Pick<ObjectShape, "fields">, lift?: Lift): JsonSchema {
   const entries = Object.entries(fields);
   const required = entries.filter(([, shape]) => isRequired(shape)).map(([name]) => name);
@@ -111,6 +112,7 @@ export function objectSchema({ fields }: Pick<ObjectShape, "fields">, lift?: Lif
   };
 }
 
+/** Whether a caller must send the field. */
 export function isRequired(shape: RuleShape): boolean {
   return shape.optional !== true && shape.default === undefined;
 }

@@ -1,21 +1,22 @@
-/** What a list has to hold besides its items: how many they are, and that none comes twice. */
+/** The rules of a list besides its items: their number, and that none occurs twice. */
 import { failure, valueError } from "./failure.ts";
 import type { Read } from "./read-text.ts";
 import type { ListShape } from "./types.ts";
 
 const lengthMaxUnlessStated = 1000;
 
+/** @returns the largest number of items; 1,000 unless set */
 export function lengthMax({ max = lengthMaxUnlessStated }: ListShape): number {
   return max;
 }
 
-/** Said before any item is looked at: a list over its bound costs nothing. */
+/** Reported before any item is read: a list beyond its bound costs nothing. */
 export function tooLong(shape: ListShape): Read {
   const max = lengthMax(shape);
   return (list, failures) => void failures.push(failure("too_long", lengthSentence("most", max, list)));
 }
 
-/** Runs once all items hold, as Pydantic counts "after validation". */
+/** Runs after all items are valid, because Pydantic counts "after validation". */
 export function finishList({ min = 0, unique = false }: ListShape): Read {
   return (list, failures) => {
     if (!Array.isArray(list)) return undefined;

@@ -1,6 +1,6 @@
 /**
- * What makes a key optional, nullable or defaulted, and what adds a check of our own. A modifier answers a
- * changed copy, so that a shared rule stays as it was.
+ * Modifiers that make a key optional, nullable or defaulted, or add a check. A modifier returns a
+ * changed copy, so a shared rule stays unchanged.
  */
 import type { Presence, Rule, RuleShape } from "./types.ts";
 
@@ -10,44 +10,45 @@ export function optional<T, I>(rule: Rule<T, Presence, I>): Rule<T, "optional", 
   return shape;
 }
 
+/** The value may be null. */
 export function nullable<T, P extends Presence, I>(rule: Rule<T, P, I>): Rule<T | null, P, I | null> {
   const shape: RuleShape = { ...rule, nullable: true };
   return shape;
 }
 
-/** The default stands in for an absent key as it is: it is not read, trimmed or checked. */
+/** The default replaces an absent key. It is used unchanged: it is not parsed, trimmed or checked. */
 export function withDefault<T, I>(rule: Rule<T, Presence, I>, value: NoInfer<T>): Rule<T, "defaulted", I> {
   const shape: RuleShape = { ...rule, default: value };
   return shape;
 }
 
-/** For queries, in which null cannot be written: `?role=` reads as null. */
+/** For queries, which cannot express null: `?role=` means null. */
 export function emptyIsNull<T, P extends Presence, I>(rule: Rule<T, P, I>): Rule<T | null, P, I | null> {
   const shape: RuleShape = { ...rule, nullable: true, empty: "null" };
   return shape;
 }
 
-/** For queries with a default: `?page=` and null read as if `page` had not been sent. */
+/** For queries with a default: `?page=` and null count as absent. */
 export function emptyIsAbsent<T, P extends Presence, I>(rule: Rule<T, P, I>): Rule<T, P, I | null> {
   const shape: RuleShape = { ...rule, empty: "absent" };
   return shape;
 }
 
 /**
- * Adds a check that runs on the read value once everything else holds.
- * It answers undefined, or the sentence that follows "Value error, ".
+ * Adds a check that runs on the parsed value after all other rules.
+ * @param check returns undefined, or the sentence after "Value error, "
  */
 export function custom<T, P extends Presence, I>(
   rule: Rule<T, P, I>,
   check: (value: NonNullable<T>) => string | undefined,
 ): Rule<T, P, I> {
-  // The reader of this very rule has made a T of the value before any check sees it; null never gets here.
+  // The rule's own reader has produced a T before any check sees the value; null never gets here.
   const own = check as (value: unknown) => string | undefined;
   const shape: RuleShape = { ...rule, checks: [...(rule.checks ?? []), own] };
   return shape;
 }
 
-/** The wire name of a header parameter where it is not the name with dashes. */
+/** Sets the name of a header parameter if it is not the parameter's name with dashes. */
 export function inHeader<T, P extends Presence, I>(rule: Rule<T, P, I>, header: string): Rule<T, P, I> {
   const shape: RuleShape = { ...rule, header };
   return shape;

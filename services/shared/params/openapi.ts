@@ -1,4 +1,4 @@
-/** OpenAPI 3.1 parameter objects and request body of an action's parameters. */
+/** Describes the parameters of an action as OpenAPI 3.1 parameter objects and a request body. */
 import { isRequired, type JsonSchema, type Lift, objectSchema, toJsonSchema } from "./json-schema.ts";
 import type { ParamSources, RuleShape } from "./types.ts";
 
@@ -15,7 +15,7 @@ export interface OpenApiRequestBody {
   content: { "application/json": { schema: JsonSchema } };
 }
 
-/** Without body fields there is no `requestBody`; it is required as soon as one of its fields is. */
+/** Without body fields there is no `requestBody`. The body is required if one of its fields is. */
 export function parametersAndBody(
   places: ParamSources,
   lift?: Lift,

@@ -1,16 +1,17 @@
 /**
- * Reads free-form JSON objects into a fresh copy: bounded in depth and size, without NUL (jsonb cannot hold it),
- * and without the keys with which prototypes are polluted.
+ * Copies free-form JSON objects: bounded in depth and size, without NUL (jsonb cannot hold it),
+ * and without the keys that pollute prototypes.
  */
 import { refuse, type Read } from "./read-text.ts";
 import { valueError } from "./failure.ts";
 import type { DictionaryShape } from "./types.ts";
 
+/** @returns a reader that copies the object; failures are `dict_type` or `value_error` */
 export function readDictionary({ maxBytes, maxDepth }: DictionaryShape): Read {
   return (value, failures) => {
     if (!isDictionary(value)) return refuse(failures, "dict_type", "Input should be a valid dictionary");
     try {
-      const copy = copyObject(value, maxDepth, new Room(maxBytes));
+      const copy = copyObject(value, maxDepth, new ByteBudget(maxBytes));
       if (Buffer.byteLength(JSON.stringify(copy)) <= maxBytes) return copy;
       failures.push(tooLarge(maxBytes));
     } catch (fault) {
@@ -26,7 +27,7 @@ export function readDictionary({ maxBytes, maxDepth }: DictionaryShape): Read {
 
 const tooLarge = (maxBytes: number) => valueError(`the object must not be larger than ${maxBytes} bytes`);
 
-/** Why a value cannot be stored; thrown to leave the walk at its first fault. */
+/** Why a value cannot be stored; thrown to end the copy at the first fault. */
 class Unstorable extends Error {
   readonly reason: "depth" | "size" | "value";
   constructor(sentence: string, reason: Unstorable["reason"] = "value") {
@@ -36,10 +37,10 @@ class Unstorable extends Error {
 }
 
 /**
- * What is left of the bytes, by the least that each value takes as text: its length and, of a string, its quotes. So the walk
- * of an object that is far too large ends where that is certain, not at its end. How large it is exactly, the text says.
+ * The bytes that are left, counted by the least that each value takes as JSON text: its length and, for a string, its quotes. So
+ * the copy of an object that is far too large ends early. The exact size is measured afterwards on the text.
  */
-class Room {
+class ByteBudget {
   #left: number;
   constructor(bytes: number) {
     this.#left = bytes;
@@ -56,21 +57,25 @@ function isDictionary(value: unknown): value is Record<string, unknown> {
   return prototype === null || prototype === Object.prototype;
 }
 
-/** The recursion is bounded by `levels`. */
-function copyObject(source: Record<string, unknown>, levels: number, room: Room): Record<string, unknown> {
+/** `levels` bounds the recursion. */
+function copyObject(
+  source: Record<string, unknown>,
+  levels: number,
+  room: ByteBudget,
+): Record<string, unknown> {
   if (levels === 0) throw new Unstorable("", "depth");
   const copy: Record<string, unknown> = {};
   for (const key of Object.keys(source)) {
     const value = source[key];
     if (value === undefined || isPrototypeTrick(key, value)) continue;
-    // Its quotes and its colon.
+    // The quotes and the colon.
     room.take(key.length + 3);
     copy[storableText(key)] = copyValue(value, levels, room);
   }
   return copy;
 }
 
-function copyValue(value: unknown, levels: number, room: Room): unknown {
+function copyValue(value: unknown, levels: number, room: ByteBudget): unknown {
   room.take(typeof value === "string" ? value.length + 2 : 1);
   if (typeof value === "string") return storableText(value);
   if (value === null || typeof value === "boolean") return value;

@@ -1,6 +1,6 @@
 /**
- * Reads e-mail addresses, refusing with the sentences of the `email-validator` package that Pydantic uses.
- * Unlike it, names reserved for private use (`.local`, `.test`) are taken: intranets send mail too. Quoted
+ * Validates e-mail addresses with the messages of the `email-validator` package that Pydantic uses.
+ * Unlike there, names reserved for private use (`.local`, `.test`) are accepted: intranets send mail too. Quoted
  * local parts, address literals and display names are refused, as there.
  */
 import { domainToASCII } from "node:url";
@@ -13,19 +13,20 @@ const domainLengthMax = 253;
 const labelLengthMax = 63;
 const shownMax = 10;
 
-/** What nearly every address looks like; decides without the finer look below. */
+/** Matches almost every address, and avoids the detailed checks below. */
 const ordinary = /^[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*@(?:[a-z0-9]+(?:-[a-z0-9]+)*\.)+[a-z]{2,}$/i;
 const localCharacter = /[\w!#$%&'*+\-/=?^`{|}~.\u0080-\u{10ffff}]/u;
 const domainCharacter = /[a-z0-9.\-\u0080-\u{10ffff}]/iu;
 const asciiHost = /^[a-z0-9.-]+$/i;
 const unsafeCharacter = /[\p{Z}\p{C}]/u;
 
+/** @returns a reader of addresses: trimmed, in NFC, at most 254 characters */
 export function readEmail(): Read {
   return (value, failures) => {
     if (typeof value !== "string") return refuse(failures, "string_type", "Input should be a valid string");
     const trimmed = value.trim();
     if (trimmed.length <= localLengthMax && ordinary.test(trimmed)) return trimmed;
-    // Far too long however it normalises; also keeps hostile input away from NFC.
+    // Too long in any normal form. This also keeps hostile input away from NFC.
     const fault =
       trimmed.length > addressLengthMax * 4 ? tooLong("", trimmed, addressLengthMax) : addressFault(trimmed);
     if (fault === undefined) return trimmed.normalize("NFC");
@@ -51,7 +52,7 @@ function addressFault(raw: string): string | undefined {
 function localFault(local: string): string | undefined {
   if (local === "") return "There must be something before the @-sign.";
   if (local.length > localLengthMax) return tooLong(" before the @-sign", local, localLengthMax);
-  const strange = strangers(local, localCharacter);
+  const strange = invalidCharacters(local, localCharacter);
   if (strange !== "") return `The email address contains invalid characters before the @-sign: ${strange}.`;
   if (local.endsWith(".")) return "An email address cannot have a period immediately before the @-sign.";
   if (local.startsWith(".")) return "An email address cannot start with a period.";
@@ -61,7 +62,7 @@ function localFault(local: string): string | undefined {
 
 function domainFault(domain: string): string | undefined {
   if (domain === "") return "There must be something after the @-sign.";
-  const strange = strangers(domain, domainCharacter);
+  const strange = invalidCharacters(domain, domainCharacter);
   if (strange !== "") return `The part after the @-sign contains invalid characters: ${strange}.`;
   return unsafeFault(domain) ?? dotFault(domain) ?? hostFault(domain);
 }
@@ -94,7 +95,7 @@ function hostFault(domain: string): string | undefined {
   return undefined;
 }
 
-/** Needs no translation, only its labels measured; `xn--` does, for it may stand for no name at all. */
+/** A domain that needs no translation to ASCII. `xn--` does, because it may not stand for a valid name. */
 function isPlainHost(domain: string): boolean {
   return asciiHost.test(domain) && !domain.toLowerCase().includes("xn--");
 }
@@ -104,8 +105,8 @@ function unsafeFault(part: string): string | undefined {
   return "The email address contains unsafe characters.";
 }
 
-/** The distinct characters that do not belong, as they may be shown: the first few, for this repeats input. */
-function strangers(part: string, allowed: RegExp): string {
+/** @returns the distinct invalid characters, printable and only the first few, because they repeat the input */
+function invalidCharacters(part: string, allowed: RegExp): string {
   const found = new Set<string>();
   for (const character of part) if (!allowed.test(character)) found.add(shown(character));
   return [...found].sort().slice(0, shownMax).join(", ");

@@ -1,15 +1,16 @@
-/** Reads dates and date-times, refusing with the reasons of the `speedate` library that Pydantic uses. */
+/** Parses dates and date-times, with the error reasons of the `speedate` library that Pydantic uses. */
 import { type Read, refuse } from "./read-text.ts";
 import { withoutTrailing } from "../trailing.ts";
 import type { Moment } from "./rules.ts";
 
-/** Longer than any well-formed input with a fraction; bounds the work on hostile ones. */
+/** Longer than any valid input with a fraction; bounds the work on hostile input. */
 const lengthMax = 64;
 const msPerMinute = 60_000;
 
-/** The reason why a text is no date or date-time; thrown to leave the parser at its first fault. */
+/** The reason why a text is not a date or date-time; thrown to end the parse at the first fault. */
 class Unreadable extends Error {}
 
+/** @returns a reader whose result is a `Moment` in UTC */
 export function readMoment(): Read {
   return (value, failures) => {
     if (typeof value !== "string") return refuse(failures, "string_type", "Input should be a valid string");
@@ -34,7 +35,7 @@ function momentFrom(text: string): Moment {
   return { at: isoFrom(day + ms - offsetFrom(text, end), fraction), dateOnly: false };
 }
 
-/** Milliseconds since 1970 of the day's start in UTC. */
+/** @returns the start of the day in UTC, in milliseconds since 1970 */
 function dayFrom(text: string): number {
   const year = digits(text, 0, 4, "year");
   expect(text, 4, "-", "invalid date separator, expected `-`");
@@ -44,7 +45,7 @@ function dayFrom(text: string): number {
   if (year === 0) throw new Unreadable("year 0000 is out of range");
   if (month < 1 || month > 12) throw new Unreadable("month value is outside expected range of 1-12");
   const date = new Date(0);
-  // Unlike Date.UTC, this takes the years 1 to 99 as they are.
+  // Unlike Date.UTC, this does not map the years 1 to 99 to 1901 to 1999.
   date.setUTCFullYear(year, month - 1, day);
   if (day < 1 || date.getUTCMonth() !== month - 1)
     throw new Unreadable("day value is outside expected range");
@@ -68,7 +69,7 @@ function timeFrom(text: string, start: number): { ms: number; fraction: string; 
   return { ms: ms + Number(written.slice(0, 3).padEnd(3, "0")), fraction, end: start + 9 + written.length };
 }
 
-/** The offset from UTC in milliseconds; none written means UTC. */
+/** @returns the offset from UTC in milliseconds; 0 if none is written */
 function offsetFrom(text: string, start: number): number {
   const sign = text.charAt(start);
   if (sign === "") return 0;
@@ -108,7 +109,7 @@ function assertEnd(text: string, at: number): void {
 
 function isoFrom(ms: number, fraction: string): string {
   const date = new Date(ms);
-  // An offset can push the first and the last day out of the years that PostgreSQL reads without a sign.
+  // An offset can move the first and the last day out of the years that PostgreSQL reads without a sign.
   if (date.getUTCFullYear() < 1 || date.getUTCFullYear() > 9999)
     throw new Unreadable("year value is outside expected range of 1-9999");
   return fraction === "" ? date.toISOString() : `${date.toISOString().slice(0, -1)}${fraction}Z`;

@@ -1,9 +1,9 @@
-/** Reads integers, booleans and literals as leniently as Pydantic 2 does, and no more leniently. */
+/** Parses integers, booleans and literals exactly as leniently as Pydantic 2. */
 import { failure } from "./failure.ts";
 import { type Read, refuse } from "./read-text.ts";
 import type { IntegerShape, OneOfShape } from "./types.ts";
 
-/** Type of the failure that stands for "no such thing"; it never leaves this folder. */
+/** The type of the failure that means "not found". It is used only within this folder. */
 export const notFoundType = "not_found";
 
 const integerText = /^[+-]?\d+(?:_\d+)*(?:\.0*)?$/;
@@ -11,6 +11,7 @@ const trueWords = new Set(["1", "t", "y", "on", "yes", "true"]);
 const falseWords = new Set(["0", "f", "n", "no", "off", "false"]);
 const longestWord = 5;
 
+/** @returns a reader of safe integers within the bounds of the rule */
 export function readInteger(shape: IntegerShape): Read {
   const { min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER, outside } = shape;
   const tooSmall = `Input should be greater than or equal to ${min}`;
@@ -37,7 +38,7 @@ const integerMessages = {
   int_from_float: "Input should be a valid integer, got a number with a fractional part",
 } as const;
 
-/** The number that is meant, be it out of every range (then ±Infinity), or the failure's type. */
+/** @returns the number, even if it is out of every range (then ±Infinity), or the type of the failure */
 function integerFrom(value: unknown): number | "int_type" | "int_parsing" {
   if (typeof value === "number") return value;
   if (typeof value === "string") {
@@ -48,12 +49,13 @@ function integerFrom(value: unknown): number | "int_type" | "int_parsing" {
   return "int_type";
 }
 
-/** @returns the whole number that a parameter would be read as, be it out of every range; undefined if it is none */
+/** @returns the whole number that a parameter is parsed as, even if it is out of every range; undefined for other values */
 export function wholeNumber(value: unknown): number | undefined {
   const number = integerFrom(value);
   return Number.isInteger(number) || number === Infinity || number === -Infinity ? Number(number) : undefined;
 }
 
+/** @returns a reader of booleans */
 export function readFlag(): Read {
   return (value, failures) => {
     if (typeof value === "boolean") return value;
@@ -70,6 +72,7 @@ export function readFlag(): Read {
   };
 }
 
+/** @returns a reader that accepts exactly the listed texts */
 export function readOneOf({ values }: OneOfShape): Read {
   const allowed: ReadonlySet<unknown> = new Set(values);
   const msg = `Input should be ${alternatives(values)}`;
@@ -79,6 +82,7 @@ export function readOneOf({ values }: OneOfShape): Read {
   };
 }
 
+/** @returns "'a', 'b' or 'c'" */
 export function alternatives(values: readonly string[]): string {
   const quoted = values.map((value) => `'${value}'`);
   const last = quoted.pop();

@@ -1,11 +1,11 @@
 /**
- * Reads strings: refuses what PostgreSQL or UTF-8 cannot hold, normalises to NFC, trims, counts code points.
- * Plain ASCII, nearly all there is, skips the slow parts.
+ * Parses strings: refuses text that PostgreSQL or UTF-8 cannot hold, normalises to NFC, trims, and counts code points.
+ * Plain ASCII, which is almost all input, skips the slow parts.
  */
 import { failure, valueError } from "./failure.ts";
 import type { Failure, TextShape } from "./types.ts";
 
-/** Reads a value, or pushes a failure and answers something nobody uses. */
+/** Parses a value. On failure it pushes a failure, and its result is ignored. */
 export type Read = (value: unknown, failures: Failure[]) => unknown;
 
 const notPlainAscii = /[^ -~]/;
@@ -14,6 +14,7 @@ const lengthMaxUnlessStated = 100_000;
 /** NFC joins at most four code points into one, each at most two UTF-16 units. */
 const unitsPerCharacterMax = 8;
 
+/** @returns a reader of texts; lengths are in code points */
 export function readText({ min = 0, max = lengthMaxUnlessStated, pattern, trim = false }: TextShape): Read {
   const tooShort = `String should have at least ${min} ${min === 1 ? "character" : "characters"}`;
   const tooLong = `String should have at most ${max} ${max === 1 ? "character" : "characters"}`;
@@ -21,7 +22,7 @@ export function readText({ min = 0, max = lengthMaxUnlessStated, pattern, trim =
   return (value, failures) => {
     if (typeof value !== "string") return refuse(failures, "string_type", "Input should be a valid string");
     let read = trim ? value.trim() : value;
-    // Too long whatever it normalises to: spares the work on it.
+    // Too long in any normal form: avoids normalising it.
     if (read.length > max * unitsPerCharacterMax) return refuse(failures, "string_too_long", tooLong);
     let length = read.length;
     if (notPlainAscii.test(read)) {
@@ -38,13 +39,14 @@ export function readText({ min = 0, max = lengthMaxUnlessStated, pattern, trim =
   };
 }
 
+/** Pushes a failure without a location. */
 export function refuse(failures: Failure[], type: string, msg: string): undefined {
   failures.push(failure(type, msg));
 }
 
 /**
- * What a text must not hold, as the end of a sentence, or undefined.
- * NFC sorts a run of combining marks in quadratic time (160 000 of them took 7 s), hence the bound on runs;
+ * @returns what the text must not contain, as the end of a sentence, or undefined.
+ * NFC sorts a run of combining marks in quadratic time (160,000 of them took 7 s), so the length of a run is bounded;
  * Unicode's own stream-safe format allows 30.
  */
 export function textFault(value: string): string | undefined {

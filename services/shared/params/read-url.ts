@@ -1,9 +1,10 @@
-/** Reads absolute URLs; the text is kept as sent, since normalising would change what a client finds again. */
+/** Parses absolute URLs. The text is kept as sent, because a client should find again what it has sent. */
 import { type Read, refuse, textFault } from "./read-text.ts";
 import { valueError } from "./failure.ts";
 import { alternatives } from "./read-scalar.ts";
 import type { UrlShape } from "./types.ts";
 
+/** @returns a reader of URLs with one of the schemes */
 export function readUrl({ schemes, max }: UrlShape): Read {
   const wrongScheme = `URL scheme should be ${alternatives(schemes)}`;
   return (value, failures) => {
@@ -21,7 +22,7 @@ export function readUrl({ schemes, max }: UrlShape): Read {
   };
 }
 
-/** What the URL parser would not read, in plain code: a pattern that says all of this takes cubic time. */
+/** Finds the reason for a URL that the parser rejected, in plain code: a single pattern for it would take cubic time. */
 function reason(text: string): string {
   if (text === "") return "input is empty";
   if (!/^[a-z][a-z0-9+.-]*:/i.test(text)) return "relative URL without a base";
@@ -29,7 +30,7 @@ function reason(text: string): string {
   return isPortNumber(portOf(text)) ? "invalid domain character" : "invalid port number";
 }
 
-/** What stands behind the last colon of the host, which ends with its bracket if it has one; "" for no port. */
+/** @returns the text after the last colon of the host, or after the bracket of an IPv6 address; "" without a port */
 function portOf(text: string): string {
   const [authority = ""] = text
     .slice(text.indexOf(":") + 1)
@@ -40,7 +41,7 @@ function portOf(text: string): string {
   return colon === -1 ? "" : host.slice(colon + 1);
 }
 
-/** Port numbers of five digits are mostly too large, and the parser does not say what it disliked. */
+/** Most port numbers of five digits are too large, and the parser does not report which part it rejected. */
 function isPortNumber(port: string): boolean {
   return /^\d{0,4}$/.test(port);
 }

@@ -1,4 +1,4 @@
-/** Rules that only results use: they give types, JSON Schema and the check of answers in tests. */
+/** Rules for results only: they give types, JSON Schema and the check of answers in tests. */
 import type { AnyRule, FieldInputs, Fields, FieldValues, Rule } from "./types.ts";
 
 interface ObjectOptions {
@@ -7,6 +7,7 @@ interface ObjectOptions {
   description?: string;
 }
 
+/** An object with exactly these fields. */
 export function object<const F extends Fields>(
   fields: F,
   options: ObjectOptions = {},
@@ -14,7 +15,7 @@ export function object<const F extends Fields>(
   return { type: "object", fields, ...options };
 }
 
-/** ISO 8601 in UTC with `Z`, as every answer writes points in time. */
+/** ISO 8601 in UTC with `Z`, the format of all points in time in answers. */
 export function timestamp(options: { description?: string } = {}): Rule<string> {
   return { type: "timestamp", ...options };
 }
@@ -32,13 +33,14 @@ export function decimal(options: { description?: string } = {}): Rule<number> {
 /** A text, a number, a boolean, null, or a list of texts and numbers. */
 export type PlainValue = string | number | boolean | null | readonly (string | number)[];
 
+/** See `PlainValue`. */
 export function plainValue(options: { description?: string } = {}): Rule<PlainValue> {
   return { type: "plainValue", ...options };
 }
 
 /**
- * An object with some fields that are known, none of which has to be there; the others hold a `values` each. `T` is the
- * author's word for it.
+ * An object with some known fields, all of them optional; every other field holds a value of the rule `values`. The author states
+ * the type `T`; it is not checked.
  */
 export function facts<T extends object>(
   known: Fields,
@@ -49,14 +51,14 @@ export function facts<T extends object>(
 }
 
 /**
- * One of several. Not told apart by a word beside them: the clients that generators make of a discriminator do not compile
- * (typescript-fetch of openapi-generator 7.14), and with `oneOf` two that look alike would refuse each other.
+ * A value of one of several rules. Without a discriminator: clients that openapi-generator 7.14 makes of one do not compile
+ * (typescript-fetch). And with `oneOf` two similar options would exclude each other.
  */
 export function anyOf<T>(name: string, options: readonly AnyRule[]): Rule<T> {
   return { type: "anyOf", name, options };
 }
 
-/** Any JSON value; `T` is the author's word for what it holds and is not checked. */
+/** Any JSON value. The author states the type `T`; it is not checked. */
 export function json<T = unknown>(options: { description?: string } = {}): Rule<T> {
   return { type: "json", ...options };
 }

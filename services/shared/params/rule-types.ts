@@ -1,7 +1,7 @@
 /**
- * Our rule types for fastest-validator. A leaf is a closure prepared once per rule (`read-*.ts`); lists, objects
- * and the whole request are generated code around them. Failures are pushed without a place; whoever knows a
- * part of the place puts it in front on the way out, so a good request never builds one.
+ * Our rule types for fastest-validator. A leaf is a closure that is prepared once per rule (`read-*.ts`); lists, objects
+ * and the whole request are generated code around the leaves. Failures are pushed without a location; each level
+ * prepends its part on the way out, so a valid request never builds one.
  */
 import { locate, notFields, valueError } from "./failure.ts";
 import { finishList, lengthMax, tooLong } from "./list-rules.ts";
@@ -13,7 +13,7 @@ import { type Read, readText, refuse } from "./read-text.ts";
 import { readUrl } from "./read-url.ts";
 import type { ListShape, ObjectShape, OwnCheck, ParamSource, RuleShape } from "./types.ts";
 
-/** More failures than this help nobody, and a million bad items must not make a million of them. */
+/** More failures help nobody, and a million invalid items must not produce a million of them. */
 const failuresMax = 100;
 
 export interface CompiledRule<S> {
@@ -21,7 +21,7 @@ export interface CompiledRule<S> {
   index: number;
 }
 
-/** The parts of fastest-validator's compile context and of `this` that rule types use, as its own rules do. */
+/** The parts of fastest-validator's compile context and of `this` that rule types use, like its own rules. */
 interface Scope {
   customs: Record<number, unknown>;
 }
@@ -111,8 +111,8 @@ function compileObject(this: Composer, rule: CompiledRule<ObjectShape>, _path: s
 }
 
 /**
- * The whole request. `value` is a `Request` of compile.ts. Only own declared names are looked at, so nothing
- * inherited and no unknown name gets through, and `out` has no prototype to reach for.
+ * The whole request. `value` is a `Request` of compile.ts. Only own declared names are read, so inherited and unknown
+ * names are ignored, and `out` has no prototype.
  */
 function compileParameters(this: Composer, rule: CompiledRule<ParametersShape>, _path: string, scope: Scope) {
   const { fields } = rule.schema;
@@ -138,7 +138,7 @@ function fieldsSource(composer: Composer, scope: Scope, fields: readonly Located
   return lines.join("\n");
 }
 
-/** The copy spares work: fastest-validator takes the second use of one rule object for a cyclic schema. */
+/** The copy is needed: fastest-validator would treat the second use of a rule object as a cyclic schema, which is slower. */
 function readInto(composer: Composer, scope: Scope, shape: RuleShape, from: string, into: string): string {
   const rule = composer.getRuleFromSchema({ ...shape });
   const inner = `${into} = context.fn[%%INDEX%%](value, field, parent, errors, context, label);`;

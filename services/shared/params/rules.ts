@@ -1,19 +1,19 @@
 /**
- * The builders with which an action declares its parameters. Each answers a plain object; how a value is read
- * stands in the `read-*.ts` files, how absence and null are treated in `modifiers.ts`.
+ * The builders by which an action declares its parameters. Each returns a plain object. The `read-*.ts` files define how a
+ * value is parsed, and `modifiers.ts` how absence and null are treated.
  */
 import type { AnyRule, Fields, InputValueOf, IntegerShape, Rule, ValueOf } from "./types.ts";
 
 interface Described {
   description?: string;
-  /** A value that works, for the description. */
+  /** A valid value, for the documentation. */
   example?: unknown;
-  /** What a check of our own demands besides, as far as JSON Schema can say it. */
+  /** The part of a custom check that JSON Schema can express. */
   schema?: Readonly<Record<string, unknown>>;
 }
 
 interface TextOptions extends Described {
-  /** Lengths count characters (code points) after trimming; at most 100 000 unless stated. */
+  /** Lengths count characters (code points) after trimming; at most 100,000 unless set. */
   min?: number;
   max?: number;
   pattern?: RegExp;
@@ -21,7 +21,7 @@ interface TextOptions extends Described {
   header?: string;
 }
 
-/** The largest value of PostgreSQL's `integer`, in which all ids are kept. */
+/** The largest value of PostgreSQL's `integer`, the type of all ids. */
 export const idMax = 2_147_483_647;
 
 /** A string without NUL and lone surrogates, in NFC. */
@@ -30,12 +30,12 @@ export function text(options: TextOptions = {}): Rule<string> {
   return { type: "text", ...options };
 }
 
-/** A password or key: like `text`, never trimmed. */
+/** A password or key: as `text`, but never trimmed. */
 export function secretText(options: Omit<TextOptions, "trim" | "pattern">): Rule<string> {
   return { type: "secretText", ...options };
 }
 
-/** Trimmed, NFC, at most 254 characters, the case kept. */
+/** Trimmed, in NFC, at most 254 characters; the case is kept. */
 export function email(options: Described = {}): Rule<string> {
   return { type: "email", ...options };
 }
@@ -46,7 +46,7 @@ interface IntegerOptions extends Described {
   default?: number;
 }
 
-/** Safe integers only, read as leniently as Pydantic reads them. */
+/** Safe integers only, parsed as leniently as by Pydantic. */
 export function integer<const O extends IntegerOptions>(
   options?: O,
 ): Rule<number, O extends { default: number } ? "defaulted" : "required"> {
@@ -54,20 +54,22 @@ export function integer<const O extends IntegerOptions>(
   return shape;
 }
 
+/** An id: 1 to 2,147,483,647. */
 export function id(options: Described = {}): Rule<number> {
   return { type: "integer", min: 1, max: idMax, ...options };
 }
 
-/** A well-formed integer that is no possible id cannot exist: `notFound`, not a failure. */
+/** An integer that cannot be an id cannot exist: the result is `notFound`, not a failure. */
 export function pathId(options: Described = {}): Rule<number> {
   return { type: "integer", min: 1, max: idMax, outside: "notFound", ...options };
 }
 
-/** A boolean, or one of the words and digits Pydantic takes for one. */
+/** A boolean, or one of the words and digits that Pydantic accepts for one. */
 export function flag(options: Described = {}): Rule<boolean> {
   return { type: "flag", ...options };
 }
 
+/** One of the listed texts. */
 export function oneOf<const V extends readonly [string, ...string[]]>(
   values: V,
   options: Described & { name?: string } = {},
@@ -77,12 +79,13 @@ export function oneOf<const V extends readonly [string, ...string[]]>(
 
 interface ListOptions extends Described {
   min?: number;
-  /** 1000 unless stated. */
+  /** 1,000 unless set. */
   max?: number;
   /** Refuses a second equal item; for lists of texts, numbers or booleans. */
   unique?: boolean;
 }
 
+/** A list of items of one rule. */
 export function listOf<R extends AnyRule>(
   items: R,
   options: ListOptions = {},
@@ -91,9 +94,9 @@ export function listOf<R extends AnyRule>(
 }
 
 interface DictionaryOptions extends Described {
-  /** Under which the schema is lifted to the components of an OpenAPI document. */
+  /** The name under which the schema is moved to the components of an OpenAPI document. */
   name?: string;
-  /** The keys that mean something here; a check of the field's own sees to them. */
+  /** The keys with a meaning; a check of the field itself validates them. */
   known?: Fields;
   /** Size as JSON in UTF-8. */
   maxBytes: number;
@@ -101,12 +104,12 @@ interface DictionaryOptions extends Described {
   maxDepth: number;
 }
 
-/** A free-form JSON object that PostgreSQL's jsonb can hold; a copy without prototype tricks. */
+/** A free-form JSON object that PostgreSQL's jsonb can hold; parsed into a copy without prototype keys. */
 export function dictionary(options: DictionaryOptions): Rule<Record<string, unknown>> {
   return { type: "dictionary", ...options };
 }
 
-/** `at` is ISO 8601 UTC with `Z`; of a bare date it is the day's first moment. */
+/** `at` is ISO 8601 in UTC with `Z`; for a bare date it is the start of the day. */
 export interface Moment {
   at: string;
   dateOnly: boolean;
@@ -122,12 +125,12 @@ interface UrlOptions extends Described {
   max?: number;
 }
 
-/** An absolute URL; what it may point to is for the one who calls it to decide. */
+/** An absolute URL. The code that connects to it decides which targets are allowed. */
 export function url({ schemes = ["http", "https"], max = 2048, ...rest }: UrlOptions = {}): Rule<string> {
   return { type: "url", schemes, max, ...rest };
 }
 
-/** With `g` or `y` a pattern remembers where it stopped and would answer differently every other time. */
+/** With `g` or `y` a pattern keeps its last position, and every second test would have another result. */
 function refuseStatefulPattern(pattern: RegExp | undefined): void {
   if (pattern !== undefined && (pattern.global || pattern.sticky)) {
     throw new Error(`pattern ${pattern} must have neither the flag g nor y`);

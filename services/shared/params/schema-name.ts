@@ -1,4 +1,4 @@
-// The name under which the schema of something with a dotted name stands in an OpenAPI document.
+// The name of a schema in an OpenAPI document, made of a dotted name.
 
 /** "users.set_role" → "UsersSetRole" */
 export function schemaName(dotted: string): string {

@@ -1,7 +1,8 @@
-// An action's parameters in a word each, for who calls it by hand: `{user_id: "integer", reason: "text, optional"}`.
+// Describes an action's parameters in short, for a person who calls it by hand: `{user_id: "integer", reason: "text, optional"}`.
 import { isRequired } from "./json-schema.ts";
 import { paramSources, type ParamSources, type RuleShape } from "./types.ts";
 
+/** @returns a short text per parameter; a default is shown as `else <value>` */
 export function paramSummary(places: ParamSources): Record<string, string> {
   const fields = paramSources.flatMap((place) => Object.entries(places[place] ?? {}));
   return Object.fromEntries(fields.map(([name, shape]) => [name, inWords(shape)]));

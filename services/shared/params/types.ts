@@ -1,6 +1,6 @@
 /**
- * What a rule is: a plain object that fastest-validator compiles, JSON Schema is made from, and TypeScript
- * reads the handler's types off. The value's type rides along as a phantom property that never exists at run time.
+ * The type of a rule: a plain object that fastest-validator compiles, from which JSON Schema is made, and from which TypeScript
+ * derives the handler's types. A phantom property that never exists at run time carries the value's type.
  */
 
 /** One entry of a 422 answer; `loc` is `[place, name, ...positions]`, all strings. */
@@ -12,20 +12,20 @@ export interface Failure {
 
 export type Presence = "required" | "optional" | "defaulted";
 
-/** A check of our own: undefined when fine, else the sentence after "Value error, ". */
+/** A custom check: returns undefined for a valid value, otherwise the sentence after "Value error, ". */
 export type OwnCheck = (value: unknown) => string | undefined;
 
 interface Common {
   optional?: boolean;
   nullable?: boolean;
   default?: unknown;
-  /** How the empty text reads: as null, or (null too) as if nothing had been sent. */
+  /** The meaning of the empty text: null, or (like null) an absent key. */
   empty?: "null" | "absent";
   checks?: readonly OwnCheck[];
   description?: string;
-  /** A value that works, for the description. */
+  /** A valid value, for the documentation. */
   example?: unknown;
-  /** What a check of our own demands, as far as JSON Schema can say it. */
+  /** The part of a custom check that JSON Schema can express. */
   schema?: Readonly<Record<string, unknown>>;
   /** The wire name of a header parameter, `Provider-Signature`. */
   header?: string;
@@ -43,13 +43,13 @@ export interface IntegerShape extends Common {
   type: "integer";
   min?: number;
   max?: number;
-  /** Out of range means "no such thing" (404), not "badly written" (422). */
+  /** Out of range means "not found" (404), not "invalid" (422). */
   outside?: "notFound";
 }
 
 export interface OneOfShape extends Common {
   type: "oneOf";
-  /** For lifting the schema to the components of an OpenAPI document. */
+  /** The name of the schema in the components of an OpenAPI document. */
   name?: string;
   values: readonly string[];
 }
@@ -64,15 +64,15 @@ export interface ListShape extends Common {
 
 export interface DictionaryShape extends Common {
   type: "dictionary";
-  /** For lifting the schema to the components of an OpenAPI document. */
+  /** The name of the schema in the components of an OpenAPI document. */
   name?: string;
   maxBytes: number;
   maxDepth: number;
-  /** The keys that mean something here; a check of the field's own sees to them. */
+  /** The keys with a meaning; a check of the field itself validates them. */
   known?: Readonly<Record<string, RuleShape>>;
 }
 
-/** Of an object: some fields by name, none of which has to be there; any other holds a `values`. */
+/** An object with some known fields, all optional; every other field holds a value of `values`. */
 export interface FactsShape extends Common {
   type: "facts";
   name?: string;
@@ -80,7 +80,7 @@ export interface FactsShape extends Common {
   values: RuleShape;
 }
 
-/** A value that fits one of several rules or more. */
+/** A value that fits at least one of several rules. */
 export interface AnyOfShape extends Common {
   type: "anyOf";
   name: string;
@@ -90,9 +90,9 @@ export interface AnyOfShape extends Common {
 export interface ObjectShape extends Common {
   type: "object";
   fields: Readonly<Record<string, RuleShape>>;
-  /** For lifting the schema to the components of an OpenAPI document. */
+  /** The name of the schema in the components of an OpenAPI document. */
   name?: string;
-  /** Its fields come as they were stored, not in the declared order. */
+  /** The fields are in the order in which they were stored, not in the declared one. */
   anyOrder?: true;
 }
 
@@ -104,7 +104,7 @@ export interface UrlShape extends Common {
 
 interface MomentShape extends Common {
   type: "dateOrTime";
-  /** A date is asked for; a check of the field's own sees to it. */
+  /** A date is expected; a check of the field itself enforces it. */
   dateOnly?: true;
 }
 
@@ -125,11 +125,11 @@ export type RuleShape =
   | MomentShape
   | PlainShape;
 
-declare const carried: unique symbol;
+declare const phantom: unique symbol;
 
-/** `T` is what a handler gets, `I` what a caller passes, `P` whether the key may be absent. */
+/** `T` is the type for the handler, `I` the type for the caller, `P` whether the key may be absent. */
 export type Rule<T, P extends Presence = "required", I = T> = RuleShape & {
-  readonly [carried]?: { value: T; presence: P; input: I };
+  readonly [phantom]?: { value: T; presence: P; input: I };
 };
 
 export type AnyRule = Rule<unknown, Presence, unknown>;
@@ -138,10 +138,10 @@ export type Fields = Readonly<Record<string, AnyRule>>;
 export const paramSources = ["path", "query", "header", "body"] as const;
 export type ParamSource = (typeof paramSources)[number];
 
-/** Parameters by where they travel; names are unique over all places. */
+/** Parameters by the place in which they are sent; a name is unique over all places. */
 export type ParamSources = { readonly [P in ParamSource]?: Fields };
 
-type Carried<R> = R extends { readonly [carried]?: infer C } ? NonNullable<C> : never;
+type Carried<R> = R extends { readonly [phantom]?: infer C } ? NonNullable<C> : never;
 export type ValueOf<R> = Carried<R> extends { value: infer T } ? T : never;
 export type InputValueOf<R> = Carried<R> extends { input: infer I } ? I : never;
 type PresenceOf<R> = Carried<R> extends { presence: infer P } ? P : never;
@@ -149,14 +149,14 @@ type PresenceOf<R> = Carried<R> extends { presence: infer P } ? P : never;
 type Flatten<T> = { [K in keyof T]: T[K] };
 type KeysWith<F, P extends Presence> = { [K in keyof F]: PresenceOf<F[K]> extends P ? K : never }[keyof F];
 
-/** What a handler reads: defaults are in, optional keys may be absent. */
+/** The type for a handler: defaults are filled in, optional keys may be absent. */
 export type FieldValues<F> = Flatten<
   { [K in KeysWith<F, "required" | "defaulted">]: ValueOf<F[K]> } & {
     [K in KeysWith<F, "optional">]?: ValueOf<F[K]>;
   }
 >;
 
-/** What a caller passes: keys with a default may be absent too. */
+/** The type for a caller: keys with a default may be absent too. */
 export type FieldInputs<F> = Flatten<
   { [K in KeysWith<F, "required">]: InputValueOf<F[K]> } & {
     [K in KeysWith<F, "optional" | "defaulted">]?: InputValueOf<F[K]>;

@@ -1,5 +1,5 @@
 /**
- * A fixed number of threads that run argon2, with a bounded queue before them. The threads start with the first
+ * A fixed number of threads that run argon2, with a bounded queue. The threads start with the first
  * job or with `start()`, are replaced when they die (a few times a minute at most), and do not keep the process
  * alive while idle.
  */
@@ -15,16 +15,16 @@ export interface Derivation extends Cost {
 export interface PoolOptions {
   /** Threads, at least 1. */
   readonly workers: number;
-  /** Jobs that may wait beside those that run. */
+  /** Jobs that may wait besides the running ones. */
   readonly queueMax: number;
 }
 
-/** More password checks wait than may; try again in a few seconds. */
+/** The queue is full; the caller may try again in a few seconds. */
 export class PasswordQueueFull extends Error {
   override readonly name = "PasswordQueueFull";
 }
 
-/** The thread died, none could be started, or the pool was closed; nothing is known about the password. */
+/** The thread died, none could be started, or the pool was closed. The password was not checked. */
 export class PasswordWorkerLost extends Error {
   override readonly name = "PasswordWorkerLost";
 }
@@ -35,16 +35,17 @@ interface Job {
   readonly reject: (error: Error) => void;
 }
 
-interface Seat {
+interface Slot {
   readonly worker: Worker;
   job: Job | undefined;
 }
 
 const spareStartsPerMinute = 5;
 
+/** The threads and the queue. One instance per process. */
 export class Argon2Pool {
   readonly #options: PoolOptions;
-  readonly #seats = new Set<Seat>();
+  readonly #slots = new Set<Slot>();
   readonly #waiting: Job[] = [];
   #startedAtMs: number[] = [];
   #closed = false;
@@ -55,89 +56,89 @@ export class Argon2Pool {
 
   /** Jobs that wait or run. */
   get depth(): number {
-    return this.#waiting.length + [...this.#seats].filter(({ job }) => job).length;
+    return this.#waiting.length + [...this.#slots].filter(({ job }) => job).length;
   }
 
-  /** Starts all threads ahead of the first job. */
+  /** Starts all threads before the first job. */
   start(): void {
-    while (this.#openSeat());
+    while (this.#openSlot());
   }
 
   /**
-   * The tag of a password.
+   * @returns the tag of a password
    * @throws PasswordQueueFull at once, PasswordWorkerLost
    */
   derive(derivation: Derivation): Promise<Uint8Array> {
     if (this.#closed) return Promise.reject(new PasswordWorkerLost("the password threads are closed"));
-    if (this.#waiting.length >= this.#options.queueMax && !this.#hasFreeSeat())
+    if (this.#waiting.length >= this.#options.queueMax && !this.#hasFreeSlot())
       return Promise.reject(new PasswordQueueFull(`${this.#waiting.length} password checks are waiting`));
     return new Promise((resolve, reject) => {
       this.#waiting.push({ derivation, resolve, reject });
-      this.#handOut();
+      this.#assignJobs();
     });
   }
 
-  /** Ends the threads; what still waits or runs is rejected. Call it when no request is in flight any more. */
+  /** Ends the threads; waiting and running jobs are rejected. Call it when no request is in flight any more. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#rejectWaiting("the password threads are closed");
-    await Promise.all([...this.#seats].map(({ worker }) => worker.terminate()));
+    await Promise.all([...this.#slots].map(({ worker }) => worker.terminate()));
   }
 
-  #hasFreeSeat(): boolean {
-    return this.#seats.size < this.#options.workers || [...this.#seats].some(({ job }) => !job);
+  #hasFreeSlot(): boolean {
+    return this.#slots.size < this.#options.workers || [...this.#slots].some(({ job }) => !job);
   }
 
-  #handOut(): void {
+  #assignJobs(): void {
     while (this.#waiting.length > 0) {
-      const seat = [...this.#seats].find(({ job }) => !job) ?? this.#openSeat();
-      if (!seat) break;
+      const slot = [...this.#slots].find(({ job }) => !job) ?? this.#openSlot();
+      if (!slot) break;
       const job = this.#waiting.shift();
-      seat.job = job;
-      seat.worker.ref();
-      seat.worker.postMessage(job?.derivation);
+      slot.job = job;
+      slot.worker.ref();
+      slot.worker.postMessage(job?.derivation);
     }
-    if (this.#seats.size === 0) this.#rejectWaiting("no password thread could be started");
+    if (this.#slots.size === 0) this.#rejectWaiting("no password thread could be started");
   }
 
-  /** A new thread, unless all run already or too many were started within the last minute. */
-  #openSeat(): Seat | undefined {
+  /** Starts a thread, unless all run already or too many were started within the last minute. */
+  #openSlot(): Slot | undefined {
     const nowMs = performance.now();
     this.#startedAtMs = this.#startedAtMs.filter((atMs) => nowMs - atMs < 60_000);
     const startsMax = this.#options.workers + spareStartsPerMinute;
-    if (this.#closed || this.#seats.size >= this.#options.workers || this.#startedAtMs.length >= startsMax)
+    if (this.#closed || this.#slots.size >= this.#options.workers || this.#startedAtMs.length >= startsMax)
       return undefined;
     this.#startedAtMs.push(nowMs);
-    // No environment: the thread needs no secret of this process.
+    // Without environment variables: the thread needs no secret of this process.
     const worker = new Worker(new URL("./argon2-worker.ts", import.meta.url), {
       name: "argon2",
       env: {},
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4, codeRangeSizeMb: 16 },
     });
-    const seat: Seat = { worker, job: undefined };
-    this.#seats.add(seat);
-    worker.on("message", (tag: Uint8Array) => this.#finish(seat, tag));
-    // "exit" follows every "error"; the listener only keeps the error from ending the process.
+    const slot: Slot = { worker, job: undefined };
+    this.#slots.add(slot);
+    worker.on("message", (tag: Uint8Array) => this.#finish(slot, tag));
+    // "exit" follows every "error"; without this listener the error would end the process.
     let cause = "it exited";
     worker.on("error", (error) => (cause = error.message));
-    worker.on("exit", () => this.#lose(seat, cause));
+    worker.on("exit", () => this.#removeSlot(slot, cause));
     worker.unref();
-    return seat;
+    return slot;
   }
 
-  #finish(seat: Seat, tag: Uint8Array): void {
-    const job = seat.job;
-    seat.job = undefined;
-    seat.worker.unref();
+  #finish(slot: Slot, tag: Uint8Array): void {
+    const job = slot.job;
+    slot.job = undefined;
+    slot.worker.unref();
     job?.resolve(tag);
-    this.#handOut();
+    this.#assignJobs();
   }
 
-  #lose(seat: Seat, cause: string): void {
-    this.#seats.delete(seat);
-    seat.job?.reject(new PasswordWorkerLost(`a password thread was lost: ${cause}`));
-    this.#handOut();
+  #removeSlot(slot: Slot, cause: string): void {
+    this.#slots.delete(slot);
+    slot.job?.reject(new PasswordWorkerLost(`a password thread was lost: ${cause}`));
+    this.#assignJobs();
   }
 
   #rejectWaiting(reason: string): void {

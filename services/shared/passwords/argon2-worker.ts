@@ -1,6 +1,6 @@
 /**
- * The thread that runs argon2. It answers one `Derivation` with its tag, one at a time, and knows nothing else.
- * On Linux it lowers its own priority, so that on a busy core requests go before password checks.
+ * The thread that runs argon2. It computes the tag of one `Derivation` at a time.
+ * On Linux it lowers its own priority, so that on a busy core requests run before password checks.
  */
 import { argon2Sync } from "node:crypto";
 import { getPriority, setPriority } from "node:os";
@@ -9,12 +9,12 @@ import type { Derivation } from "./argon2-pool.ts";
 
 const niceSteps = 10;
 
-// setpriority(PRIO_PROCESS, 0) is about the calling thread on Linux; elsewhere it would slow the whole process.
+// On Linux setpriority(PRIO_PROCESS, 0) applies to the calling thread; elsewhere it would slow down the whole process.
 if (process.platform === "linux") {
   try {
     setPriority(Math.min(19, getPriority() + niceSteps));
   } catch {
-    // A sandbox may forbid the call; the work is the same without it.
+    // A sandbox may forbid the call; everything works without it.
   }
 }
 

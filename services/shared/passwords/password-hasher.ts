@@ -1,9 +1,10 @@
-/** Hashes and verifies passwords with argon2id, off the event loop. One of these per process. */
+/** Hashes and verifies passwords with argon2id in worker threads. One instance per process. */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { Argon2Pool } from "./argon2-pool.ts";
 import type { PoolOptions } from "./argon2-pool.ts";
 import { currentCost, dummyHash, formatPhc, parsePhc, saltBytes, tagBytes } from "./phc.ts";
 
+/** Normalises passwords to NFC and hashes them with the current cost. */
 export class PasswordHasher {
   readonly #pool: Argon2Pool;
 
@@ -16,13 +17,13 @@ export class PasswordHasher {
     return this.#pool.depth;
   }
 
-  /** Starts the threads ahead of the first password. */
+  /** Starts the threads before the first password. */
   start(): void {
     this.#pool.start();
   }
 
   /**
-   * A PHC string for storage.
+   * @returns a PHC string to store
    * @throws PasswordQueueFull, PasswordWorkerLost
    */
   async hash(password: string): Promise<string> {
@@ -32,7 +33,7 @@ export class PasswordHasher {
   }
 
   /**
-   * Whether the password belongs to the hash. A malformed hash is false after the same work; for an unknown
+   * @returns whether the password belongs to the hash. A malformed hash gives false after the same work; for an unknown
    * account pass `dummyHash()`.
    * @throws PasswordQueueFull, PasswordWorkerLost
    */
@@ -49,13 +50,13 @@ export class PasswordHasher {
     return timingSafeEqual(derived, tag) && stored !== undefined;
   }
 
-  /** Call it when no request is in flight any more: what runs is rejected. */
+  /** Call it when no request is in flight any more: running checks are rejected. */
   close(): Promise<void> {
     return this.#pool.close();
   }
 }
 
-/** The same password typed on two keyboards may come in two Unicode forms. */
+/** The same password typed on two keyboards may have two Unicode forms. */
 const normal = (password: string) => password.normalize("NFC");
 
 function neverParsed(): never {

@@ -1,10 +1,10 @@
 /**
- * Which passwords are refused for what they are. Their length (8..128) is the schema's business; there are no
+ * Which passwords are refused for their content. The schema checks the length (8 to 128); there are no
  * composition rules (NIST SP 800-63B).
  */
 import { isCommonPassword } from "./common-passwords.ts";
 
-export interface About {
+export interface PasswordOwner {
   readonly email: string;
   readonly fullName: string;
   readonly subdomain: string;
@@ -15,8 +15,8 @@ const othersNeeded = 4;
 const namePartLengthMin = 4;
 const keyboardRows = ["qwertyuiop", "qwertzuiop", "azertyuiop", "asdfghjkl", "zxcvbnm", "yxcvbnm"];
 
-/** Why the password is refused, as a sentence; undefined when it is not. */
-export function passwordFault(password: string, about: About): string | undefined {
+/** @returns why the password is refused, as a sentence; undefined if it is accepted */
+export function passwordFault(password: string, about: PasswordOwner): string | undefined {
   const text = fold(password);
   if (isRepeated(text)) return "The password must not be one character repeated.";
   if (isRun(text)) return "The password must not be a plain run of characters.";
@@ -37,19 +37,19 @@ const fold = (text: string) => text.normalize("NFKC").toLowerCase();
 const lettersOf = (text: string) => text.replace(/[^\p{L}\p{M}]/gu, "");
 const lettersAndDigitsOf = (text: string) => text.replace(/[^\p{L}\p{M}\p{N}]/gu, "");
 
-/** The whole name, and its parts of at least 4 letters. */
+/** @returns the whole name, and its parts of at least 4 letters */
 function nameWords(name: string): string[] {
   const parts = name.split(/[^\p{L}\p{M}]+/u).filter((each) => Array.from(each).length >= namePartLengthMin);
   return [name, ...parts];
 }
 
-/** The same letters as one of the words, or fewer than 4 characters beside the words it contains. */
+/** Whether it has the same letters as one of the words, or fewer than 4 characters besides the words that it contains. */
 function isMadeOf(password: string, words: readonly string[]): boolean {
   const folded = words.map(fold);
   const letters = lettersOf(password);
   if (letters.length >= 2 && folded.some((word) => lettersOf(word) === letters)) return true;
   const forms = [...new Set(folded.flatMap((word) => [word, lettersAndDigitsOf(word), lettersOf(word)]))];
-  // Longest first, or a part taken out of the middle would hide the whole. A NUL keeps what is left apart.
+  // Longest first: if a part were removed first, the whole word would no longer be found. A NUL separates the remaining parts.
   const present = forms.filter((form) => form.length >= 2).sort((a, b) => b.length - a.length);
   const left = present.reduce((rest, form) => rest.replaceAll(form, "\0"), password);
   return left !== password && Array.from(left.replaceAll("\0", "")).length < othersNeeded;
@@ -59,7 +59,10 @@ function isRepeated(text: string): boolean {
   return new Set(text).size === 1;
 }
 
-/** Neighbours in the alphabet, among the digits (9 and 0 too) or on a keyboard row, upwards or downwards. */
+/**
+ * Whether the characters follow each other in the alphabet, in the digits (also 9 and 0) or on a keyboard row, in either
+ * direction.
+ */
 function isRun(text: string): boolean {
   const points = Array.from(text, (each) => each.codePointAt(0) ?? 0);
   const steps = points.slice(1).map((point, index) => point - (points[index] ?? 0));

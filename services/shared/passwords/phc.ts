@@ -1,6 +1,6 @@
 /**
  * Password hashes as PHC strings, `$argon2id$v=19$m=<KiB>,t=<passes>,p=<lanes>$<salt>$<tag>`, base64 without
- * padding. Cost parameters are read from the string within bounds, so that a planted row cannot buy minutes of
+ * padding. Cost parameters are read from the string within bounds, so that a manipulated row cannot cost minutes of
  * CPU or gigabytes of memory.
  */
 import { randomBytes } from "node:crypto";
@@ -27,7 +27,7 @@ const lanesMax = 4;
 const pattern =
   /^\$argon2id\$v=19\$m=(\d{1,6}),t=(\d{1,2}),p=(\d)\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/;
 
-/** The parts of a hash; undefined when it is malformed or beyond the bounds. */
+/** @returns the parts of a hash; undefined if it is malformed or beyond the bounds */
 export function parsePhc(text: string): Phc | undefined {
   const [, memory, passes, lanes, salt = "", tag = ""] = pattern.exec(text) ?? [];
   const cost = { memoryKib: Number(memory), passes: Number(passes), lanes: Number(lanes) };
@@ -38,7 +38,7 @@ export function parsePhc(text: string): Phc | undefined {
     cost.passes <= passesMax &&
     cost.lanes >= 1 &&
     cost.lanes <= lanesMax;
-  // Copies of their own: a slice of Node's shared buffer pool would take its neighbours along to the worker.
+  // Copied: a slice of Node's shared buffer pool would send neighbouring bytes to the worker.
   return ok
     ? {
         ...cost,
@@ -48,13 +48,14 @@ export function parsePhc(text: string): Phc | undefined {
     : undefined;
 }
 
+/** @returns the PHC string of a hash */
 export function formatPhc({ memoryKib, passes, lanes, salt, tag }: Phc): string {
   return `$argon2id$v=19$m=${memoryKib},t=${passes},p=${lanes}$${base64(salt)}$${base64(tag)}`;
 }
 
 /**
- * Whether guessing a hash's password costs less than today: less memory times passes, or a shorter salt or tag. False for
- * what costs more, and for what is no hash (which no password opens).
+ * Whether guessing the password of a hash costs less than with today's parameters: less memory times passes, or a shorter salt or
+ * tag. False for a higher cost, and for a text that is not a hash (no password matches it).
  */
 export function isCheaper(text: string): boolean {
   const phc = parsePhc(text);
@@ -63,7 +64,7 @@ export function isCheaper(text: string): boolean {
   return work(phc) < work(currentCost) || phc.salt.length < saltBytes || phc.tag.length < tagBytes;
 }
 
-/** A hash of no password, new each time: what is stored of an account that no password may open. */
+/** @returns a hash that no password matches, a new one each time: for an account without a password */
 export function closedHash(): string {
   return formatPhc({
     ...currentCost,
@@ -74,7 +75,7 @@ export function closedHash(): string {
 
 const dummy = closedHash();
 
-/** A hash of no password, at today's cost: verifying against it makes an unknown account cost the same work. */
+/** @returns a hash that no password matches, at today's cost: with it an unknown account costs the same work as a known one */
 export function dummyHash(): string {
   return dummy;
 }

@@ -1,4 +1,4 @@
-// How an action asks the crypto service for its tenant's keys: on behalf of its caller, and only when none are held.
+// How an action gets its tenant's keys from the crypto service: on behalf of its caller, and only if none are cached.
 import type { Call } from "../bus/bus.ts";
 import type { LoadKeys } from "./key-cache.ts";
 import type { TenantKeys } from "./tenant-keys.ts";
@@ -10,12 +10,12 @@ function asking(call: Call<unknown>): LoadKeys {
   };
 }
 
-/** Keys to seal and to find with. */
+/** @returns keys to encrypt, and to search by blind index */
 export function sealingKeys(call: Call<unknown>, tenantId: number): Promise<TenantKeys> {
   return call.runtime.keys.of(tenantId, asking(call));
 }
 
-/** Keys to open all of `sealed` with, as far as the tenant has them. */
+/** @returns keys to decrypt all of `sealed`, as far as the tenant has them */
 export function openingKeys(
   call: Call<unknown>,
   tenantId: number,

@@ -1,5 +1,5 @@
-// One sealed text as bytes: version 1 | key id (uint32, big endian) | 12 bytes nonce | AES-256-GCM ciphertext | 16 bytes
-// tag. The additional data says where it belongs; it is not stored, so bytes opened elsewhere do not open.
+// The format of one encrypted text: version 1 | key id (uint32, big endian) | 12 bytes nonce | AES-256-GCM ciphertext | 16 bytes
+// tag. The additional data says where the text belongs. It is not stored, so a text that was moved elsewhere fails to decrypt.
 import { createCipheriv, createDecipheriv, type KeyObject } from "node:crypto";
 import { nonceBytes, writeNonce } from "./nonces.ts";
 import { SealBroken } from "./seal-broken.ts";
@@ -11,7 +11,7 @@ const headBytes = nonceAt + nonceBytes;
 const tagBytes = 16;
 const gcm = { authTagLength: tagBytes };
 
-/** @param keyId 1..2^32-1, written into the bytes; `place`: the additional data */
+/** @param keyId 1..2^32-1, stored in the bytes @param place the additional data */
 export function seal(keyId: number, key: KeyObject, place: Uint8Array, text: string): Buffer {
   const textBytes = Buffer.byteLength(text, "utf8");
   const sealed = Buffer.allocUnsafe(headBytes + textBytes + tagBytes);
@@ -26,11 +26,11 @@ export function seal(keyId: number, key: KeyObject, place: Uint8Array, text: str
   return sealed;
 }
 
-/** @throws SealBroken (authentication) unless these bytes were sealed with this key for this place */
+/** @throws SealBroken (authentication) unless these bytes were encrypted with this key for this place */
 export function open(key: KeyObject, place: Uint8Array, sealed: Buffer): string {
   keyIdOf(sealed);
   const textEnd = sealed.length - tagBytes;
-  // A view is cheaper to make than a Buffer of the same bytes.
+  // A view is cheaper to create than a Buffer of the same bytes.
   const part = (from: number, to: number) =>
     new Uint8Array(sealed.buffer, sealed.byteOffset + from, to - from);
   const decipher = createDecipheriv(algorithm, key, part(nonceAt, headBytes), gcm);
@@ -45,13 +45,16 @@ export function open(key: KeyObject, place: Uint8Array, sealed: Buffer): string 
   return text.toString("utf8");
 }
 
-/** The id of the key that `sealed` names. @throws SealBroken (format) */
+/** @returns the id of the key in `sealed` @throws SealBroken (format) */
 export function keyIdOf(sealed: Buffer): number {
   if (sealed.length < headBytes + tagBytes || sealed[0] !== version) throw new SealBroken("format");
   return sealed.readUInt32BE(1);
 }
 
-/** Also of bytes that are otherwise of no form: for the database their row names the key all the same. Null of fewer. */
+/**
+ * @returns the id of the key, even if the rest of the bytes is malformed: the database counts such a row as using that key. Null
+ * if there are too few bytes.
+ */
 export function namedKey(sealed: Buffer): number | null {
   return sealed.length >= nonceAt ? sealed.readUInt32BE(1) : null;
 }

@@ -1,23 +1,23 @@
-// The tenants' keys in this process's memory: for a minute at most, then they are gone and asked for again. One question
-// per tenant at a time; a key id that is not known is asked for at once, but one that nobody has, not again and again.
+// Caches the tenants' keys in memory for at most a minute; then they are loaded again. There is one request per tenant at a time.
+// An unknown key id causes a request at once, but not repeatedly if nobody has that key.
 import { LRUCache } from "lru-cache";
 import { keyIdOf } from "./ciphertext.ts";
 import { type KeyOnWire, TenantKeys, type UseCount } from "./tenant-keys.ts";
 
-/** Asks the crypto service. @param wornKeyId a sealing key that has been used enough and must be followed by another */
+/** Calls the crypto service. @param wornKeyId a key that has encrypted enough texts and must be replaced */
 export type LoadKeys = (tenantId: number, wornKeyId: number | undefined) => Promise<readonly KeyOnWire[]>;
 
 export interface KeyCacheOptions {
-  heldMsMax: number;
+  cachedMsMax: number;
   tenantsMax: number;
-  /** Random nonces of 96 bits are safe for 2^32 seals under one key; four processes may seal beside each other. */
+  /** Random 96-bit nonces are safe for 2^32 texts per key; up to four processes may encrypt at the same time. */
   sealsMax: number;
-  /** For so long a key id that was asked for in vain is not asked for again. */
+  /** How long an unknown key id is not requested again. */
   missingMs: number;
 }
 
 const defaults: KeyCacheOptions = {
-  heldMsMax: 60_000,
+  cachedMsMax: 60_000,
   tenantsMax: 10_000,
   sealsMax: 2 ** 30,
   missingMs: 1_000,
@@ -27,48 +27,48 @@ const missingMax = 1_000;
 
 export class KeyCache {
   readonly #options: KeyCacheOptions;
-  readonly #held: LRUCache<number, TenantKeys>;
+  readonly #cached: LRUCache<number, TenantKeys>;
   readonly #loading = new Map<number, Promise<TenantKeys>>();
-  /** Of the keys used last. */
+  /** Counters of the most recently used keys. */
   readonly #uses = new LRUCache<number, UseCount>({ max: countersMax, memoMethod: () => ({ seals: 0 }) });
-  /** "tenant|key" of keys that are not asked for again for a while. */
+  /** "tenant|key" of keys that are not requested again for a while. */
   readonly #missing: LRUCache<string, true>;
 
   constructor(options: Partial<KeyCacheOptions> = {}) {
     this.#options = { ...defaults, ...options };
-    const { tenantsMax, heldMsMax, missingMs } = this.#options;
-    // By timers: keys leave the memory in time also where nobody asks for them.
-    this.#held = new LRUCache({ max: tenantsMax, ttl: heldMsMax, ttlResolution: 0, ttlAutopurge: true });
+    const { tenantsMax, cachedMsMax, missingMs } = this.#options;
+    // With timers, so that keys are evicted in time even if nobody asks for them.
+    this.#cached = new LRUCache({ max: tenantsMax, ttl: cachedMsMax, ttlResolution: 0, ttlAutopurge: true });
     this.#missing = new LRUCache({ max: missingMax, ttl: missingMs });
   }
 
-  /** How many tenants' keys are in memory. */
+  /** The number of tenants whose keys are cached. */
   get size(): number {
-    return this.#held.size;
+    return this.#cached.size;
   }
 
-  /** Keys to seal, index and open with. */
+  /** @returns keys to encrypt, index and decrypt */
   async of(tenantId: number, load: LoadKeys): Promise<TenantKeys> {
-    const keys = this.#held.get(tenantId) ?? (await this.#load(tenantId, load));
+    const keys = this.#cached.get(tenantId) ?? (await this.#load(tenantId, load));
     return keys.seals < this.#options.sealsMax ? keys : this.#load(tenantId, load, keys.fieldKeyId);
   }
 
-  /** Keys to open `sealed` with: asks anew when one of them names a key that is not held. */
+  /** @returns keys to decrypt `sealed`. Loads the keys again if one of the texts names a key that is not cached. */
   async opening(tenantId: number, sealed: readonly Buffer[], load: LoadKeys): Promise<TenantKeys> {
     let keys = await this.of(tenantId, load);
-    // The first question may have been another's, from before the key was made; the second is not.
+    // The first load may have been shared with a caller from before the key was created; the second one was not.
     for (let asked = 0; asked < 2; asked++) {
-      const held = keys;
-      if (sealed.every((each) => held.holdsKeyOf(each) || this.#isMissing(tenantId, each))) return keys;
+      const cached = keys;
+      if (sealed.every((each) => cached.holdsKeyOf(each) || this.#isMissing(tenantId, each))) return keys;
       keys = await this.#load(tenantId, load);
     }
     for (const each of sealed) if (!keys.holdsKeyOf(each)) this.#markMissing(tenantId, each);
     return keys;
   }
 
-  /** Forgets all keys at once. */
+  /** Evicts all keys at once. */
   clear(): void {
-    this.#held.clear();
+    this.#cached.clear();
   }
 
   #load(tenantId: number, load: LoadKeys, wornKeyId?: number): Promise<TenantKeys> {
@@ -85,7 +85,7 @@ export class KeyCache {
   /** @param start of their time: before they were asked for */
   #keep(tenantId: number, wired: readonly KeyOnWire[], start: number): TenantKeys {
     const keys = new TenantKeys(tenantId, wired, (keyId) => this.#uses.memo(keyId));
-    this.#held.set(tenantId, keys, { start });
+    this.#cached.set(tenantId, keys, { start });
     return keys;
   }
 

@@ -1,12 +1,12 @@
-// Nonces for AES-GCM, 96 random bits each (NIST SP 800-38D 8.2.2). Drawn in bulk: one call for random bytes per nonce
-// would cost more than the cipher. A nonce is no secret once used, so the pool needs no wiping.
+// Nonces for AES-GCM, 96 random bits each (NIST SP 800-38D 8.2.2). They are generated in bulk: one call per nonce would cost more
+// than the cipher. A used nonce is not secret, so the pool needs no wiping.
 import { randomFillSync } from "node:crypto";
 
 export const nonceBytes = 12;
 const pool = Buffer.alloc(nonceBytes * 512);
 let next = pool.length;
 
-/** Writes a nonce that no earlier call wrote to `target` at `offset`. */
+/** Writes a nonce that was not used before to `target` at `offset`. */
 export function writeNonce(target: Buffer, offset: number): void {
   if (next === pool.length) {
     randomFillSync(pool);

@@ -1,9 +1,8 @@
-// Which columns hold sealed text: the one list of them. Nothing can be sealed for a column that is not in it, and the
-// rotation of keys walks exactly these. It stands here and not beside the rows because the crypto service, which rotates,
-// imports no other service. A test holds it against the database.
-// A column may hold several fields as one text, when they are read and shown together: sealing and opening cost per text,
-// not per byte, and neither the length of a single field nor whether it is there can be seen. What such a column holds, its
-// service says.
+// The list of all columns with encrypted text. Nothing can be encrypted for a column that is not listed, and the key rotation
+// processes exactly these. It lies here because the crypto service, which rotates, imports no other service. A test compares it
+// with the database.
+// A column may hold several fields as one text if they are read and shown together: encryption costs per text, not per byte. It
+// also hides the length of a single field and whether it is present. The owning service defines the content of such a column.
 
 export const sealedTables = {
   patients: { id: "id", tenant: "tenant_id", columns: ["identity", "notes"] },

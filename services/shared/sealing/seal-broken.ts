@@ -1,13 +1,14 @@
-// What does not open. The reason is for the log; neither it nor anything else tells what was sealed.
+// The error for a text that does not decrypt. The reason is for the log; nothing reveals the plain text.
 
 export type BreakReason =
-  /** Not bytes of ours: too short, or of a version unknown here. */
+  /** The bytes have a wrong form: too short, or of an unknown version. */
   | "format"
-  /** Sealed with a key that this tenant does not have (any more). */
+  /** Encrypted with a key that this tenant does not have, or no longer has. */
   | "key"
-  /** Altered, or moved here from another row, column, table or tenant; or the wrong key. */
+  /** Altered, or moved from another row, column, table or tenant; or the wrong key. */
   | "authentication";
 
+/** Clients get 503 `sealed_field_unreadable` instead. */
 export class SealBroken extends Error {
   override readonly name = "SealBroken";
   readonly reason: BreakReason;

@@ -1,4 +1,4 @@
-// A tenant's keys, unwrapped, as a process holds them for a while: they seal, open and index that tenant's texts.
+// The decrypted keys of a tenant, as a process caches them: they encrypt, decrypt and index the texts of that tenant.
 import { createSecretKey, type KeyObject } from "node:crypto";
 import { blindIndex } from "./blind-index.ts";
 import { keyIdOf, open, seal } from "./ciphertext.ts";
@@ -7,7 +7,7 @@ import type { SealedColumn, SealedTable } from "./registry.ts";
 import { SealBroken } from "./seal-broken.ts";
 import type { KeyPurpose } from "./wrapping.ts";
 
-/** A key as `crypto.keys` answers it; the key itself in base64. */
+/** A key as `crypto.keys` returns it; the key itself is in base64. */
 export interface KeyOnWire {
   id: number;
   purpose: KeyPurpose;
@@ -19,9 +19,10 @@ export interface UseCount {
   seals: number;
 }
 
+/** @throws Error if the tenant has no primary field key or index key */
 export class TenantKeys {
   readonly tenantId: number;
-  /** Of the key that seals. */
+  /** The id of the key that encrypts. */
   readonly fieldKeyId: number;
   readonly #fields = new Map<number, KeyObject>();
   readonly #primary: KeyObject;
@@ -29,7 +30,7 @@ export class TenantKeys {
   readonly #uses: UseCount;
   readonly #places: SealedFieldNames;
 
-  /** @param usesOf counts the seals of a key for as long as the process lives, longer than this object */
+  /** @param usesOf the counter of a key's uses; it lives as long as the process, longer than this object */
   constructor(tenantId: number, keys: readonly KeyOnWire[], usesOf: (keyId: number) => UseCount) {
     this.tenantId = tenantId;
     this.#places = new SealedFieldNames(tenantId);
@@ -48,7 +49,7 @@ export class TenantKeys {
     this.#uses = usesOf(field.id);
   }
 
-  /** How often this process has sealed with the present key. */
+  /** How many texts this process has encrypted with the current key. */
   get seals(): number {
     return this.#uses.seals;
   }
@@ -65,20 +66,20 @@ export class TenantKeys {
     return open(key, this.#places.of(table, column, rowId), sealed);
   }
 
-  /** For memory, not for a column: `what` must be no table's name. */
-  sealApart(what: `memory.${string}`, rowId: number, text: string): Buffer {
+  /** For values in memory and not in a column: `what` must not be the name of a table. */
+  sealInMemory(what: `memory.${string}`, rowId: number, text: string): Buffer {
     this.#uses.seals++;
     return seal(this.fieldKeyId, this.#primary, this.#places.of(what, "", rowId), text);
   }
 
   /** @throws SealBroken */
-  openApart(what: `memory.${string}`, rowId: number, sealed: Buffer): string {
+  openInMemory(what: `memory.${string}`, rowId: number, sealed: Buffer): string {
     const key = this.#fields.get(keyIdOf(sealed));
     if (key === undefined) throw new SealBroken("key");
     return open(key, this.#places.of(what, "", rowId), sealed);
   }
 
-  /** What opens with any of these keys, sealed with the present one; for the rotation, which walks the registry by name. */
+  /** Encrypts again with the current key. For the rotation, which processes the registry by name. @throws SealBroken */
   reseal(table: SealedTable, column: string, rowId: number, sealed: Buffer): Buffer {
     const key = this.#fields.get(keyIdOf(sealed));
     if (key === undefined) throw new SealBroken("key");
@@ -87,7 +88,7 @@ export class TenantKeys {
     return seal(this.fieldKeyId, this.#primary, place, open(key, place, sealed));
   }
 
-  /** Whether the key that `sealed` names is among these; true also for what is no sealed text at all. */
+  /** Whether the key named by `sealed` is present; also true for bytes that are not an encrypted text. */
   holdsKeyOf(sealed: Buffer): boolean {
     try {
       return this.#fields.has(keyIdOf(sealed));

@@ -1,6 +1,6 @@
-// Keys that seal keys. BOOT_SECRET wraps the master keys, a master key wraps the data keys. Wrapped bytes are version 1 |
-// 12 bytes nonce | AES-256-GCM of the key | 16 bytes tag; the additional data names the very key, so that no wrapped key
-// can stand in for another.
+// Keys that encrypt keys: BOOT_SECRET wraps the master keys, and a master key wraps the data keys. The format of a wrapped key is
+// version 1 | 12 bytes nonce | AES-256-GCM of the key | 16 bytes tag. The additional data names the key, so that no wrapped key
+// can be used in place of another.
 import {
   createCipheriv,
   createDecipheriv,
@@ -50,6 +50,7 @@ function bootKey(bootSecret: string): KeyObject {
 }
 const masterName = (masterVersion: number) => `master|${masterVersion}`;
 
+/** @param key 32 bytes */
 export function wrapMasterKey(bootSecret: string, masterVersion: number, key: Buffer): Buffer {
   return wrap(bootKey(bootSecret), masterName(masterVersion), key);
 }
@@ -59,12 +60,12 @@ export function unwrapMasterKey(bootSecret: string, masterVersion: number, wrapp
   return createSecretKey(unwrap(bootKey(bootSecret), masterName(masterVersion), wrapped));
 }
 
-/** The same as bytes, for wrapping them anew. @throws SealBroken */
+/** The key as bytes, to wrap it again. @throws SealBroken */
 export function unwrapMasterKeyBytes(bootSecret: string, masterVersion: number, wrapped: Buffer): Buffer {
   return unwrap(bootKey(bootSecret), masterName(masterVersion), wrapped);
 }
 
-/** Tells equal master keys without telling anything else; the same whatever BOOT_SECRET is. 32 bytes. */
+/** Identifies a master key without revealing it, independent of BOOT_SECRET. 32 bytes. */
 export function masterFingerprint(key: Buffer): Buffer {
   return createHmac("sha256", key).update("records master key fingerprint v1").digest();
 }
@@ -78,6 +79,7 @@ export interface DataKeyName {
 }
 const dataName = ({ tenantId, purpose, id }: DataKeyName) => `data|${tenantId}|${purpose}|${id}`;
 
+/** @param key 32 bytes */
 export function wrapDataKey(master: KeyObject, name: DataKeyName, key: Buffer): Buffer {
   return wrap(master, dataName(name), key);
 }
@@ -87,7 +89,7 @@ export function unwrapDataKey(master: KeyObject, name: DataKeyName, wrapped: Buf
   return unwrap(master, dataName(name), wrapped);
 }
 
-/** @param name of the archive: no other one's key opens under it */
+/** @param name of the archive; only its own key unwraps under this name */
 export function wrapArchiveKey(master: KeyObject, name: string, key: Buffer): Buffer {
   return wrap(master, name, key);
 }
@@ -97,8 +99,8 @@ export function unwrapArchiveKey(master: KeyObject, name: string, wrapped: Buffe
   return unwrap(master, name, wrapped);
 }
 
-/** What `unwrapping` gives, undefined when it is broken: for whoever can go on without that one key. */
-export function ifItOpens<T>(unwrapping: () => T): T | undefined {
+/** @returns the result of `unwrapping`, or undefined if the key does not decrypt: for callers that can work without it */
+export function undefinedIfBroken<T>(unwrapping: () => T): T | undefined {
   try {
     return unwrapping();
   } catch (error) {
@@ -107,18 +109,18 @@ export function ifItOpens<T>(unwrapping: () => T): T | undefined {
   }
 }
 
-/** Whether the secret opens every one of the master keys. */
+/** Whether the secret unwraps all master keys. */
 export function opensMasterKeys(
   bootSecret: string,
   masters: readonly { version: number; wrapped: Buffer }[],
 ): boolean {
   return masters.every(
     ({ version: masterVersion, wrapped }) =>
-      ifItOpens(() => unwrapMasterKey(bootSecret, masterVersion, wrapped)) !== undefined,
+      undefinedIfBroken(() => unwrapMasterKey(bootSecret, masterVersion, wrapped)) !== undefined,
   );
 }
 
-/** @throws StartError unless BOOT_SECRET opens every one of the master keys */
+/** @throws StartError unless BOOT_SECRET unwraps all master keys */
 export function assertBootSecretOpens(
   bootSecret: string,
   masters: readonly { version: number; wrapped: Buffer }[],

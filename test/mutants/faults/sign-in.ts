@@ -114,10 +114,10 @@ export const signInFaults: readonly PlantedFault[] = [
     file: "services/shared/tenant-batches.ts",
     text: `const batch = this.#waiting.get(key)?.splice(0, this.#options.itemsMax) ?? [];
       if (batch.length === 0) break;
-      await this.#settle(key, batch);`,
+      await this.#writeBatch(key, batch);`,
     replacement: `const batch = this.#waiting.get(key) ?? [];
       if (batch.length === 0) break;
-      await this.#settle(key, batch);
+      await this.#writeBatch(key, batch);
       batch.length = 0;`,
     tests: { "test/auth/session-reader.test.ts": "joins no reading that began before it" },
   },

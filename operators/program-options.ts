@@ -1,16 +1,16 @@
-// What an operator says to the program itself, beside the command: who it is, and whether a service runs.
+// Options of the program itself, apart from the command: the operator's name, and whether to run without a service.
 import { operatorNameForm } from "../services/shared/operator.ts";
 import { Misuse } from "./failures.ts";
 
-export interface ProgramWords {
+export interface ProgramOptions {
   as: string | undefined;
   alone: boolean;
-  /** All others. */
+  /** All other words. */
   words: readonly string[];
 }
 
-/** @throws Misuse of a name that is none */
-export function readProgramWords(args: readonly string[]): ProgramWords {
+/** @throws Misuse for an invalid name */
+export function readProgramOptions(args: readonly string[]): ProgramOptions {
   const words: string[] = [];
   let as: string | undefined;
   let alone = false;

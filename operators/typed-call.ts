@@ -1,5 +1,5 @@
-// A typed line as words, and the words behind an action's name as its parameters.
-export interface Typed {
+// Splits a typed line into words, and parses the words after an action's name as its parameters.
+export interface TypedCall {
   action: string;
   params: Record<string, unknown>;
   help: boolean;
@@ -7,8 +7,8 @@ export interface Typed {
   yes: boolean;
 }
 
-/** Quotes hold words together; a backslash takes the next character as it is, but within '…'. */
-export function wordsOf(line: string): string[] {
+/** Quotes keep words together; a backslash escapes the next character, except within '…'. */
+export function splitWords(line: string): string[] {
   const words: string[] = [];
   let word: string | undefined;
   let quote = "";
@@ -31,13 +31,13 @@ export function wordsOf(line: string): string[] {
 
 /**
  * `users.get --user_id 7`, or `users.get '{"user_id": 7}'`.
- * @param kinds of the action's parameters, as its summary has them @throws SyntaxError where JSON is none
+ * @param kinds types of the action's parameters, from its summary @throws SyntaxError for invalid JSON
  */
-export function readTyped(
+export function parseTypedCall(
   [action = "", ...words]: readonly string[],
   kinds: Readonly<Record<string, string>>,
-): Typed {
-  const typed: Typed = { action, params: {}, help: false, json: false, yes: false };
+): TypedCall {
+  const typed: TypedCall = { action, params: {}, help: false, json: false, yes: false };
   for (let at = 0; at < words.length; at++) {
     const word = words[at] ?? "";
     if (!word.startsWith("--")) Object.assign(typed.params, JSON.parse(word));
@@ -56,7 +56,7 @@ export function readTyped(
   return typed;
 }
 
-/** A text stays one, also where it looks like a number. */
+/** A text stays a text, also if it looks like a number. */
 function valueOf(text: string, kind: string): unknown {
   if (/\bor null\b/.test(kind) && text === "null") return null;
   if (kind.startsWith("integer") && /^-?\d{1,15}$/.test(text)) return Number(text);
