@@ -3,7 +3,7 @@ export default {
   testEnvironment: "<rootDir>/test/support/environment.mjs",
   testMatch: ["<rootDir>/test/**/*.test.ts"],
   // Minutes of killing processes: npm run test:faults.
-  testPathIgnorePatterns: ["/node_modules/", "/test/faults/"],
+  testPathIgnorePatterns: ["/node_modules/", "/test/cluster/faults/"],
   extensionsToTreatAsEsm: [".ts"],
   moduleFileExtensions: ["ts", "js", "json", "node"],
   transform: { "\\.ts$": "<rootDir>/test/support/strip-types.cjs" },

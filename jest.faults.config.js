@@ -3,7 +3,7 @@ import base from "./jest.config.js";
 
 export default {
   ...base,
-  testMatch: ["<rootDir>/test/faults/**/*.test.ts"],
+  testMatch: ["<rootDir>/test/cluster/faults/**/*.test.ts"],
   testPathIgnorePatterns: ["/node_modules/"],
   maxWorkers: 1,
   testTimeout: 15 * 60_000,

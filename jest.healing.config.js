@@ -6,5 +6,9 @@ process.env["RECORDS_TEST_HEALING"] = "1";
 export default {
   ...base,
   // It breaks things and counts what comes of it.
-  testPathIgnorePatterns: [...base.testPathIgnorePatterns, "/test/self-healing/"],
+  testPathIgnorePatterns: [
+    ...base.testPathIgnorePatterns,
+    "/test/api/self-healing/",
+    "/test/cluster/self-healing",
+  ],
 };

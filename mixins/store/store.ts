@@ -1,5 +1,5 @@
 // The interface of a store for backups: a folder or an object store. Both keep the same promises, so a caller does not need to
-// know which one it uses. test/store/store-promises.ts tests an adapter.
+// know which one it uses. test/unit/mixins/store/store-promises.ts tests an adapter.
 import type { Readable } from "node:stream";
 
 export interface StoredObject {

@@ -1,6 +1,6 @@
 // What leaves the service for a proof outside: the log page by page, and a tenant's signed checkpoints.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { checkpoint } from "../audit/checkpoint-scene.ts";
+import { checkpoint } from "../support/checkpoint-scene.ts";
 import { reasonsOf, traceOf } from "../support/journal.ts";
 import { type Answer, eventually, startService, type TestService } from "../support/service.ts";
 import { makeClinic, makeDepartment } from "../support/tenancy.ts";

@@ -1,4 +1,4 @@
-// Section 4.10: the cache, seen through the API. What it may never do is in test/cache/freshness.test.ts.
+// Section 4.10: the cache, seen through the API. What it may never do is in test/api/cache-freshness.test.ts.
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { startService, type TestService } from "../support/service.ts";
 import { makeClinic, makeDepartment, makeUser, unique } from "../support/tenancy.ts";

@@ -10,8 +10,8 @@ import { makeCredentials, makeNkey } from "../support/nats-identities.ts";
 import { freePort, type NatsServer, startNats } from "../support/nats.ts";
 import { eventually, type RunningProcess, runProcess } from "../support/service.ts";
 
-const certificate = join(import.meta.dirname, "../mail/certificate/certificate.pem");
-const key = join(import.meta.dirname, "../mail/certificate/key.pem");
+const certificate = join(import.meta.dirname, "../unit/services/mail/certificate/certificate.pem");
+const key = join(import.meta.dirname, "../unit/services/mail/certificate/key.pem");
 
 let folder: string;
 const servers: NatsServer[] = [];

@@ -70,7 +70,7 @@ describe("the example for CloudNativePG", () => {
   it("makes a database that the service takes", () => {
     expect(cluster).toMatchObject({ apiVersion: "postgresql.cnpg.io/v1", kind: "Cluster" });
     const { encoding, localeProvider, builtinLocale, owner } = cluster.spec.bootstrap.initdb;
-    // As in test/start/unfit-database.test.ts, where a real server has it.
+    // As in test/deploy/start/unfit-database.test.ts, where a real server has it.
     expect([encoding, localeProvider, builtinLocale, owner]).toEqual([
       "UTF8",
       "builtin",

@@ -16,8 +16,8 @@ import {
 } from "../support/service.ts";
 import { signInServed } from "../support/served.ts";
 
-const certificate = join(import.meta.dirname, "../mail/certificate/certificate.pem");
-const key = join(import.meta.dirname, "../mail/certificate/key.pem");
+const certificate = join(import.meta.dirname, "../unit/services/mail/certificate/certificate.pem");
+const key = join(import.meta.dirname, "../unit/services/mail/certificate/key.pem");
 const rights = '{ publish: ["MOL-records.>"], subscribe: ["MOL-records.>"] }';
 
 describeWithNats("a bus with TLS and narrow rights", () => {

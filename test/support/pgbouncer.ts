@@ -29,8 +29,8 @@ interface Upstream {
 }
 
 /** PgBouncer takes TLS only, with this certificate, which is its own authority; it is for localhost and 127.0.0.1. */
-export const authority = join(import.meta.dirname, "../mail/certificate/certificate.pem");
-const certificateKey = join(import.meta.dirname, "../mail/certificate/key.pem");
+export const authority = join(import.meta.dirname, "../unit/services/mail/certificate/certificate.pem");
+const certificateKey = join(import.meta.dirname, "../unit/services/mail/certificate/key.pem");
 
 export async function startPgBouncer(upstream: Upstream): Promise<PgBouncer> {
   if (program === undefined) throw new Error("no pgbouncer on PATH");

@@ -17,7 +17,7 @@ export default class Reporter {
   onRunStart({ numTotalTestSuites: files }) {
     if (files >= wholeFrom)
       say(
-        `${files} files of tests: about ${minutesOfAll} minutes on two cores. A part of them: npm test -- test/auth`,
+        `${files} files of tests: about ${minutesOfAll} minutes on two cores. A part of them: npm test -- test/api/login`,
       );
   }
 

@@ -4,7 +4,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
 import { faultOf, type Healable } from "../../../mixins/healing/catalogue.ts";
-import { type BreakSite, breaks } from "../../self-healing/breaks.ts";
+import { type BreakSite, breaks } from "../../api/self-healing/breaks.ts";
 import { confirmAll } from "../../support/healing-watch.ts";
 import { startBotApi } from "../../support/bot-api.ts";
 import { callApi, demoPassword, people } from "../../support/service.ts";
