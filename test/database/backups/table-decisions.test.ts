@@ -107,9 +107,9 @@ describe("an archive", () => {
   const held = {
     signal,
     job: { type: "full", kind: "backup" },
-    say: async () => {},
-    at: () => {},
-    told: () => () => {},
+    renewNow: async () => {},
+    setProgress: () => {},
+    progressFor: () => () => {},
   } as unknown as LeasedJob;
   const backupId = `bk_${"0".repeat(32)}`;
   const wanted = { backupId, type: "full", tenantId: null, reason: "manual", createdBy: null } as const;

@@ -68,7 +68,7 @@ describe("updates", () => {
   ])("%j in a private chat is %s", (text, command) => {
     expect(readUpdate(privately(text))).toEqual({
       id: 7,
-      act: { what: "command", chatId: 5, command, displayName: "Ada" },
+      action: { what: "command", chatId: 5, command, displayName: "Ada" },
     });
   });
   it.each([
