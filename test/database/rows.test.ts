@@ -31,7 +31,7 @@ const composing = [
   "services/crypto/sweep-keys.ts",
   "services/messenger/end-link.ts",
   "services/patients/change-patient.ts",
-  "services/patients/keep-patients.ts",
+  "services/patients/create-patient.ts",
   "services/patients/list-patients.ts",
   "services/patients/patient-records.ts",
   "services/patients/read-patient.ts",
@@ -47,7 +47,7 @@ const composing = [
   "services/users/list-users.ts",
   "services/users/purge-users.ts",
   "services/users/user-count-faults.ts",
-  "services/webhooks/delivery-figures.ts",
+  "services/webhooks/delivery-metrics.ts",
   "services/webhooks/list-deliveries.ts",
 ];
 

@@ -257,7 +257,7 @@ describe("backups", () => {
     );
 
     const left = `bk_${"0".repeat(31)}7`;
-    const path = join(await fileOf(made.backup_id, "data"), "../../..", left);
+    const path = join(await fileOf(made.backup_id, "data"), "../..", left);
     await mkdir(path);
     await writeFile(join(path, "data"), "half");
     await utimes(join(path, "data"), long, long);

@@ -14,7 +14,7 @@ beforeEach(async () => {
   path = join(await mkdtemp(join(tmpdir(), "records-test-")), "deep", "checkpoints");
   folder = new CheckpointFolder(path);
 });
-afterEach(() => rm(join(path, "../../../.."), { recursive: true }));
+afterEach(() => rm(join(path, "../.."), { recursive: true }));
 
 const october = "2026-10-31T23:59:59.000Z";
 const november = "2026-11-01T00:00:00.000Z";

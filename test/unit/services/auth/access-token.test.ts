@@ -166,7 +166,7 @@ describe("no header field that points elsewhere", () => {
     ["x5c", { x5c: ["MIIB"] }],
     ["zip", { zip: "DEF" }],
     ["cty", { cty: "JWT" }],
-    ["kid as a path", { kid: "../../../../../../dev/null" }],
+    ["kid as a path", { kid: "../../../../dev/null" }],
     ["kid as SQL", { kid: "' or 1=1 --" }],
     ["kid of a foreign key", { kid: kidOf(foreign) }],
     ["kid of the previous key under the present one", { kid: kidOf(previous) }],

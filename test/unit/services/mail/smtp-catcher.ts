@@ -10,7 +10,7 @@ export interface Catcher {
   close(): Promise<void>;
 }
 
-const folder = new URL("../../../mail/certificate", import.meta.url);
+const folder = new URL("./certificate/", import.meta.url);
 /** Self-signed, of this test folder alone; valid for 127.0.0.1 and localhost. */
 export const certificate = await readFile(new URL("certificate.pem", folder), "utf8");
 const key = await readFile(new URL("key.pem", folder), "utf8");
