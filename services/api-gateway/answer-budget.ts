@@ -1,13 +1,13 @@
-// Answers wait in memory until their client has taken them. Together they may hold so much and no more: beyond it the
-// one that waits longest is given up, with its connection. So clients that ask for much and read nothing hurt each other.
+// Answers wait in memory until their client has read them. Their total size is bounded: beyond the bound the answer that has
+// waited longest is dropped together with its connection. So clients that request much and read nothing harm each other.
 import type { ServerResponse } from "node:http";
 
-/** A connection has one answer at a time, and the system's buffers take what is smaller, or nearly. */
+/** A connection has one answer at a time, and the buffers of the system hold almost every smaller answer. */
 const countedBytesMin = 4_096;
 
 export class AnswerBudget {
   readonly #bytesMax: number;
-  /** The oldest first. */
+  /** In order of age, the oldest first. */
   readonly #waiting = new Map<ServerResponse, number>();
   #bytes = 0;
 
@@ -19,7 +19,7 @@ export class AnswerBudget {
     return this.#bytes;
   }
 
-  /** Called before the answer is written; it counts until it is taken or its connection ends. */
+  /** Called before the answer is written. The answer counts until it was read or its connection has ended. */
   hold(response: ServerResponse, bytes: number): void {
     if (bytes < countedBytesMin || response.destroyed) return;
     this.#waiting.set(response, bytes);

@@ -1,5 +1,5 @@
-// Who is at the other end: the socket's address, or what a trusted proxy says. Anyone can write X-Forwarded-For, so it
-// is read from the right and only as far as proxies we trust wrote it.
+// The address of the client: that of the socket, or the one that a trusted proxy reports. Anyone can write X-Forwarded-For, so
+// it is read from the right, and only the parts that trusted proxies wrote.
 import { isIP } from "node:net";
 import type { IncomingMessage } from "node:http";
 import { blockListOf, isIn } from "../shared/address-list.ts";
@@ -13,8 +13,8 @@ export function proxiesIn(trusted: readonly string[]): (address: string) => bool
 }
 
 /**
- * @param isTrusted says of an address whether it is a proxy of ours
- * @param onStranger told when somebody else says who the client is: he is not believed
+ * @param isTrusted whether an address is one of our proxies
+ * @param onStranger called when another sender reports a client address, which is then ignored
  */
 export function clientAddressOf(
   isTrusted: (address: string) => boolean,

@@ -1,16 +1,16 @@
-// Answers compressed, when the client asks for it. Only what is asked for by GET: no such answer carries a secret (tokens,
-// webhooks' secrets and download links are answered to POST), so its length can tell nobody one. No credential travels by
-// itself either: a foreign page cannot have a browser send somebody's token, which attacks by length (BREACH) need.
+// Compresses answers when the client asks for it. Only answers to GET are compressed: none of them carries a secret (tokens,
+// webhook secrets and download links are answers to POST), so their length reveals none. Attacks by length (BREACH) also need
+// a browser that sends a credential by itself, and a foreign page cannot make it send a token.
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 
-/** The server's order, where the client has none. */
+/** The order of the server, if the client prefers none. */
 const codings = ["br", "gzip"] as const;
 export type Coding = (typeof codings)[number];
 
-/** What fits into one packet gains nothing. */
+/** A body that fits into one packet gains nothing. */
 export const compressedBytesMin = 1_400;
-/** Of a header nobody needs more; the rest is not read. */
+/** The rest of a longer header is ignored. */
 const namedMax = 20;
 
 /** @returns the best coding that `Accept-Encoding` allows, undefined for none */
@@ -23,7 +23,7 @@ export function codingFor(header: string | undefined): Coding | undefined {
   }
   const weightOf = (name: string) => weights.get(name) ?? weights.get("*") ?? 0;
   const [best] = [...codings].sort((a, b) => weightOf(b) - weightOf(a));
-  // Of two that are liked alike, sorting keeps ours in front.
+  // Sorting is stable, so our own order decides between equal weights.
   return best !== undefined && weightOf(best) > 0 && weightOf(best) >= (weights.get("identity") ?? 0)
     ? best
     : undefined;
@@ -39,7 +39,7 @@ function weightIn(parameters: readonly string[]): number {
 const inBrotli = promisify(brotliCompress);
 const inGzip = promisify(gzip);
 
-/** In a thread of libuv's pool, so that the event loop goes on. @param effort `once`: made once and kept */
+/** Runs in a thread of the libuv pool. @param effort `once`: the result is made once and kept */
 export function compress(bytes: Buffer, coding: Coding, effort: "once" | "each"): Promise<Buffer> {
   if (coding === "gzip") return inGzip(bytes, { level: effort === "once" ? 9 : 4 });
   return inBrotli(bytes, {

@@ -1,6 +1,6 @@
-// Who is connected. One address may have so many connections and no more; where there is no room, those that ask nothing
-// make way, the longest idle first. Of one connection one request is answered at a time, and a client that does not take
-// its answer is let go. So nobody keeps others out by holding what he does not use.
+// The open connections. Each address has a maximum. When there is no room, idle connections are closed, the longest idle
+// first. On one connection one request is answered at a time, and a client that does not read its answer is
+// disconnected. So a client cannot keep others out with connections that it does not use.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { addressKey } from "../shared/rate-limits.ts";
@@ -9,35 +9,35 @@ import { closeGently } from "./linger.ts";
 export interface ConnectionBounds {
   connectionsMax: number;
   perAddressMax: number;
-  /** Whose clients share its address: only the bound over all holds for a proxy. */
+  /** A proxy's clients share its address, so only the bound over all connections applies to a proxy. */
   isProxy: (address: string) => boolean;
 }
 
-/** Beyond this part of all connections, idle ones make way for new ones. */
+/** From this share of all connections on, idle ones are closed for new ones. */
 const crowdedFrom = 0.9;
-/** How many make way at once, of all connections and of one address: looking for them costs as much for one. */
+/** Connections closed at a time, of all and of one address: the search costs the same for one of them. */
 const yieldingPart = 0.01;
-/** After a look that found nobody idle. */
+/** Pause after a search that found no idle connection. */
 const lookAgainMs = 100;
-/** Requests without a body that may wait behind another of their connection. */
+/** Requests without a body that may wait behind another request of their connection. */
 const pipelinedMax = 32;
-/** What is streamed makes so much progress within this time. */
+/** A streamed answer must make progress within this time. */
 export const answerMsMax = 60_000;
 const progressBytesMin = 65_536;
-/** What is written whole shows no progress: it has longer by its length, as a slow telephone would need. */
+/** An answer that is written at once shows no progress. It has more time in proportion to its length, enough for a slow mobile network. */
 const slowestBytesPerMs = 25;
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => void;
 
 interface Connection {
   readonly socket: Socket;
-  /** undefined: a proxy's. */
+  /** undefined for a proxy */
   readonly address: string | undefined;
-  /** What is being answered; undefined while the connection is idle. */
+  /** The response being sent; undefined while the connection is idle. */
   current: { request: IncomingMessage; response: ServerResponse } | undefined;
   idleSince: number;
   readonly waiting: { request: IncomingMessage; response: ServerResponse }[];
-  /** How far the answer was taken when there was progress last. */
+  /** Bytes of the answer that the client had read at the last progress. */
   progress: { response: ServerResponse; bytes: number; at: number } | undefined;
 }
 
@@ -57,7 +57,7 @@ export class Connections {
     return this.#all.size;
   }
 
-  /** @returns whether a connection that has just been opened may stay; if not, it is closed */
+  /** @returns whether a new connection may stay; if not, it is closed */
   admit(socket: Socket): boolean {
     const { remoteAddress } = socket;
     const address = remoteAddress === undefined ? undefined : this.#addressOf(remoteAddress);
@@ -77,22 +77,22 @@ export class Connections {
     this.#all.set(socket, connection);
     if (address !== undefined) this.#neighbours(address).add(connection);
     socket.once("close", () => this.#forget(connection));
-    // Called by Node after an answer that is a connection's last.
+    // Node calls it after the last answer of a connection.
     socket.destroySoon = () => closeGently(socket);
     return true;
   }
 
-  /** Answers a request when those before it on its connection have been answered. */
+  /** Answers a request after the earlier requests of its connection. */
   take(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#all.get(request.socket);
     if (connection === undefined || request.socket.writableEnded) return;
     if (connection.current === undefined) return this.#start(connection, { request, response });
-    // A body would wait in memory. Nobody sends one behind a request that is unanswered but who means to fill it.
+    // A body would wait in memory. Only a client that wants to fill the memory sends one behind an unanswered request.
     if (hasBody(request) || connection.waiting.length >= pipelinedMax) this.#end(connection);
     else connection.waiting.push({ request, response });
   }
 
-  /** Ends connections whose client does not take its answer; to be called every few seconds. */
+  /** Ends connections whose client does not read its answer. Called every few seconds. */
   endStalled(now = performance.now()): void {
     for (const connection of this.#all.values()) {
       const { socket, current, progress } = connection;
@@ -121,7 +121,7 @@ export class Connections {
 
   #end(connection: Connection): void {
     connection.socket.destroy();
-    // Its place is free at once; the socket says so a little later.
+    // Its slot is free at once; the socket reports its end a little later.
     this.#forget(connection);
   }
 
@@ -146,7 +146,7 @@ export class Connections {
     return known;
   }
 
-  /** An address that has all it may have loses idle connections; one that needs them all gets no other. */
+  /** An address at its maximum loses idle connections. If all of them are in use, its new connection is refused. */
   #hasRoomFor(address: string): boolean {
     const { perAddressMax } = this.#bounds;
     const neighbours = this.#ofAddress.get(address);
@@ -163,7 +163,7 @@ export class Connections {
       this.#nobodyIdleAt = now;
   }
 
-  /** @returns how many were ended: the longest idle, `countMax` at most */
+  /** Ends the connections that were idle longest. @returns how many, at most `countMax` */
   #endIdle(connections: Iterable<Connection>, countMax: number): number {
     const idle = Array.from(connections).filter(({ current }) => current === undefined);
     const ended = idle.sort((a, b) => a.idleSince - b.idleSince).slice(0, countMax);

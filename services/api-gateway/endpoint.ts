@@ -1,4 +1,4 @@
-// A route made ready once: what every request to it needs, compiled.
+// A route with everything compiled that its requests need.
 import { bodyMissing, bodyNotAnObject } from "../shared/params/failure.ts";
 import { compileGather, type Sent } from "../shared/params/gather.ts";
 import { compileParams } from "../shared/params/compile.ts";
@@ -15,7 +15,7 @@ export class Endpoint {
   readonly route: Route;
   readonly contract: ActionContract;
   readonly takesBody: boolean;
-  /** Needs no token: so its bodies are small, but for notifications. */
+  /** Needs no token. Its bodies are small, except those of notifications. */
   readonly isPublic: boolean;
   readonly bodyBytesMax: number;
   readonly #gather: (sent: Sent) => Record<string, unknown>;
@@ -32,12 +32,12 @@ export class Endpoint {
     this.#check = compileParams(this.contract);
   }
 
-  /** One flat object with the declared parameters only, each from its own place. */
+  /** One flat object with the declared parameters only, each from its declared source. */
   gather(sent: Sent): Record<string, unknown> {
     return this.#gather(sent);
   }
 
-  /** The body as an object; a body that is none fails together with what else is wrong with the request. */
+  /** Returns the body as an object. A body of another type fails together with the other parameters. */
   readBody(
     bytes: Buffer,
     contentType: string | undefined,
@@ -53,11 +53,11 @@ export class Endpoint {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
       return { fault: bodyNotAnObject(), alone: false };
     }
-    // An object that came out of JSON.parse has string keys only.
+    // An object from JSON.parse has string keys only.
     return { body: value as Record<string, unknown> };
   }
 
-  /** @throws Invalid with all failures, the body's own among them */
+  /** @throws Invalid with all failures, including those of the body */
   refuse(flat: Record<string, unknown>, fault: Failure, alone: boolean): never {
     const checked = alone ? undefined : this.#check(flat, fault);
     throw new Invalid(checked !== undefined && "failures" in checked ? checked.failures : [fault]);

@@ -1,5 +1,5 @@
-// From an error to what a client reads: `{detail, code}`, or `{detail: [...]}` for validation. Nothing of an error that
-// is not our own ever gets out.
+// Turns an error into the answer for the client: `{detail, code}`, or `{detail: [...]}` for validation. An unknown error
+// reveals nothing about itself.
 import type { Errors } from "moleculer";
 import { exposedFacts } from "../shared/errors.ts";
 import { translate } from "../shared/failures.ts";
@@ -9,7 +9,7 @@ export interface ErrorResponse {
   code: string;
   body: string;
   headers: Record<string, string>;
-  /** The original is worth a line in the log. */
+  /** Whether the original error is logged. */
   noteworthy: boolean;
 }
 
@@ -17,7 +17,7 @@ export function toErrorResponse(error: unknown): ErrorResponse {
   const { publicError: told, shouldLog: noteworthy } = translate(error);
   const facts = exposedFacts(told);
   if (facts === undefined) return respond(500, "internal_error", "Internal error", {}, noteworthy);
-  // exposedFacts is only ever true of ServiceError, also after the bus: name, code, type and data survive it.
+  // exposedFacts recognises only ServiceError, also after the bus: name, code, type and data are preserved.
   const { code: status, type: code, message } = told as Errors.MoleculerError;
   if (facts.failures !== undefined) {
     return { status, code, body: JSON.stringify({ detail: facts.failures }), headers: {}, noteworthy };

@@ -1,13 +1,13 @@
-// Closing a connection whose client may still be sending. Closed at once it would be reset as long as bytes come in, and many
-// clients then never see the answer they were given. So our side ends first, and what still comes is thrown away for a
-// moment, up to a bound; beyond it nothing is read. None of it is taken for a request any more.
+// Closes a connection whose client may still be sending. If it were closed at once, arriving bytes would reset it, and many
+// clients would never see their answer. So this side ends first and discards what still arrives, for a short time and up to
+// a bound; it reads nothing beyond that. No discarded byte is parsed as a request.
 import type { Socket } from "node:net";
 
-/** What is beyond waits with the sender, who can read its answer meanwhile. */
+/** Further bytes stay with the sender, which can read its answer meanwhile. */
 const bytesMax = 65_536;
 const msMax = 1_000;
 
-/** What was written before is still sent. */
+/** Data written earlier is still sent. */
 export function closeGently(socket: Socket): void {
   if (socket.destroyed) return;
   let bytes = 0;
@@ -23,10 +23,10 @@ export function closeGently(socket: Socket): void {
   socket.resume();
 }
 
-/** HTTP's parser gets nothing more, and nothing more is read. What is being answered can still be answered. */
+/** The HTTP parser receives no more bytes, and no more are read. The current request can still be answered. */
 export function stopParsing(socket: Socket): void {
   socket.removeAllListeners("data");
-  // Node hands bytes to its parser past the stream until somebody listens to it.
+  // Node passes bytes to its parser directly until the stream has a listener.
   socket.on("data", () => {});
   socket.pause();
 }

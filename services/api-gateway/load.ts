@@ -1,22 +1,22 @@
-// What requests under way hold of this process: a place each, and the bytes of their bodies, from the moment these may
-// arrive until the action has ended (a body lives on as parameters). Both are bounded, in all and per address; what is
-// beyond is refused at once (503), before anything of it is read.
+// The requests in progress: each has a slot, and its body's bytes count from the moment they may arrive until the action
+// has ended, because a body is kept as parameters. Both are bounded, in total and per address. A request beyond a bound is
+// refused at once (503), before any of it is read.
 import { Unavailable } from "../shared/errors.ts";
 import { Share } from "./share.ts";
 
-/** A place costs some 20 kB. One address has half of them: a thousand at once is what a load test from one machine has. */
+/** A slot costs about 20 kB. One address may use half of them: a load test from one machine uses a thousand. */
 const requestsMax = 2_000;
 const requestsPerAddressMax = 1_000;
-/** Of one user, by what their operations cost: some seconds of work for whoever comes behind them, from however many addresses. */
+/** Bound for one user over all addresses, weighted by the cost of the operations: some seconds of work. */
 const weightPerUserMax = 2_000;
-/** What weighs more is work of minutes, elsewhere, with bounds of its own. */
+/** Heavier operations start work of minutes in other processes, which has its own bounds. */
 const weightMax = 100;
-/** One address may hold a quarter of the bytes of a kind. */
+/** One address may use a quarter of the bytes of a kind. */
 const addressPart = 4;
 
 /**
- * Three kinds of bodies, each with a part of its own: big ones, which take a token, leave what sign-ins need; and
- * notifications, which take none and may be big, leave both.
+ * Three kinds of bodies have separate budgets, so that large bodies with a token leave room for sign-ins, and
+ * notifications, which need no token and may be large, leave room for both.
  */
 export type BodyKind = "small" | "notification" | "large";
 const eighths: Readonly<Record<BodyKind, number>> = { small: 2, notification: 1, large: 5 };
@@ -25,11 +25,11 @@ const overloaded = () => new Unavailable("overloaded", "Too many requests at the
 
 export class Load {
   readonly #requests = new Share(requestsMax, requestsPerAddressMax);
-  /** Bounded in all by the requests. */
+  /** The number of entries is bounded by the number of requests. */
   readonly #users = new Share<number>(Number.MAX_SAFE_INTEGER, weightPerUserMax);
   readonly #bodies: Readonly<Record<BodyKind, Share>>;
 
-  /** @param bodiesBytesMax of all bodies together */
+  /** @param bodiesBytesMax bound of all bodies together, in bytes */
   constructor(bodiesBytesMax: number) {
     const shareOf = (kind: BodyKind) => {
       const bytes = Math.floor((bodiesBytesMax * eighths[kind]) / 8);
@@ -42,7 +42,7 @@ export class Load {
     };
   }
 
-  /** Requests that are being worked on, also those whose client has gone. */
+  /** Requests in progress, including those whose client has disconnected. */
   get requests(): number {
     return this.#requests.taken;
   }
@@ -52,14 +52,14 @@ export class Load {
     return small.taken + notification.taken + large.taken;
   }
 
-  /** @throws Unavailable when there is no place. Who enters releases what was held, in every case. */
+  /** @throws Unavailable when there is no free slot. The caller must release the result in every case. */
   enter(address: string): Held {
     if (!this.#requests.take(address, 1)) throw overloaded();
     return new Held(address, this.#requests, this.#bodies, this.#users);
   }
 }
 
-/** What one request holds. */
+/** The slot and the bytes of one request. */
 export class Held {
   readonly #address: string;
   readonly #requests: Share;
@@ -82,14 +82,14 @@ export class Held {
     this.#users = users;
   }
 
-  /** Once per request. @throws Unavailable when too much of the user's is under way */
+  /** Called once per request. @throws Unavailable when too many operations of this user are in progress */
   weigh(userId: number, weight = 1): void {
     const counted = Math.min(weight, weightMax);
     if (this.#released || !this.#users.take(userId, counted)) throw overloaded();
     this.#weighed = { userId, weight: counted };
   }
 
-  /** Once per request, before its body is let in. @throws Unavailable when there is no room */
+  /** Called once per request, before its body is accepted. @throws Unavailable when there is no room */
   expectBody(kind: BodyKind, bytes: number): void {
     this.#share = this.#bodies[kind];
     this.growTo(bytes);

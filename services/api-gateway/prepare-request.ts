@@ -1,7 +1,6 @@
-// From a request to the call of an action, in the order the answers are promised: declared too large (413), not signed in
-// (401, or 429 where an address has tried too many bad tokens), too often (429), not allowed (403), encoded (415), and only then
-// the body is let in: too large after all (413), then whatever is wrong with the parameters (422, by the action's own check on
-// its node).
+// Prepares the call of an action. The checks run in the order that the interface promises: declared length (413), signed in
+// (401, or 429 for an address with too many invalid tokens), rate (429), access (403), encoding (415). Only then the body is
+// accepted: actual length (413), and after that the parameters (422), which the action itself checks on its node.
 import type { ServerResponse } from "node:http";
 import type { Context } from "moleculer";
 import { assertAccess } from "../shared/access.ts";
@@ -33,7 +32,7 @@ export async function prepareRequest(
   rates: RequestRates,
 ): Promise<Prepared> {
   const { held } = request;
-  // Without a place the request was refused before.
+  // A request without a slot was refused earlier.
   if (held === undefined) throw new Unavailable();
   const bound = {
     held,
@@ -44,7 +43,7 @@ export async function prepareRequest(
   const token = endpoint.isPublic ? undefined : tokenOf(request);
   expectBody(request, bound);
   const caller = await identify(ctx, endpoint, request, token, rates);
-  // Known from here on, so that a refusal is recorded under the right name.
+  // The caller is known from here on, so a refusal is recorded under the right name.
   request.caller = caller;
   rates.take(endpoint, caller);
   if (caller.principal.kind === "user") held.weigh(caller.principal.userId, endpoint.contract.weight);
@@ -63,14 +62,14 @@ export async function prepareRequest(
   return { caller, params };
 }
 
-/** moleculer-web chose a node before all of this took its time; it may have died since. */
+/** moleculer-web chose a node before these checks, which take time; the node may have died since. */
 function freshEndpoint({ broker }: Context, { route }: Endpoint): unknown {
   const found = broker.findNextActionEndpoint(route.action);
   if (found instanceof Error) throw found;
   return found;
 }
 
-/** A foreign tenant in the path is not there (404, by the action); in query or body it is forbidden. */
+/** A foreign tenant in the path is answered 404 by the action; in query or body it is forbidden. */
 function assertOwnTenantUnlessInPath(
   endpoint: Endpoint,
   caller: Caller,
@@ -79,17 +78,17 @@ function assertOwnTenantUnlessInPath(
   if (!Object.hasOwn(endpoint.contract.path ?? {}, "tenant_id")) assertOwnTenant(caller, params);
 }
 
-/** @throws Unauthorized when there is none */
+/** @throws Unauthorized when there is no token */
 function tokenOf({ headers: { authorization } }: GatewayRequest): string {
   const token = authorization === undefined ? undefined : bearer.exec(authorization)?.[1];
   if (token === undefined) throw new Unauthorized();
   return token;
 }
 
-/** Errors come over the bus as what they say, not as instances. */
+/** Errors from the bus keep their fields, but are not instances of their class. */
 const isUnauthorized = (error: unknown) => error instanceof Error && "code" in error && error.code === 401;
 
-/** @param token undefined where none is asked for */
+/** @param token undefined where none is needed */
 async function identify(
   ctx: Context,
   endpoint: Endpoint,

@@ -1,15 +1,15 @@
-// A request's body: let in after everything that can be known without it, bounded, and held against the process's budget
-// while it comes. Until it was read whole the connection is one that closes after the answer: what still comes is neither
-// waited for nor taken for the next request.
+// Reads the body of a request. It is accepted after all checks that are possible without it, it is bounded, and it counts
+// against the budget of the process while it arrives. Until it was read completely, the connection is closed after the answer,
+// so that the rest of the body is neither awaited nor parsed as the next request.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { ServiceError } from "../shared/errors.ts";
 import type { BodyKind, Held } from "./load.ts";
 
-/** What needs no token fits into it, whatever is escaped in it. */
+/** Bodies that need no token fit into it, with any escaping. */
 export const smallBodyBytesMax = 16_384;
-/** A body's buffer; when it is full nothing is read from the system. */
+/** The buffer of one body. When it is full, nothing more is read from the operating system. */
 export const bufferedBytes = 16_384;
-/** What a connection takes in before anybody reads: nearly that, and one read from the system, which is of 64 kB. */
+/** Bytes that a connection accepts before a reader exists: almost the buffer, and one read of 64 kB. */
 const unaskedBytesMax = bufferedBytes + 65_536;
 
 class BodyTooLarge extends ServiceError {
@@ -23,24 +23,25 @@ const nothing = Buffer.alloc(0);
 
 /** Requests whose sender waits for "100 Continue". */
 const heldBack = new WeakSet<IncomingMessage>();
-/** Answers after which the connection will be kept if the body was read. */
+/** Answers after which the connection is kept if the body was read. */
 const closing = new WeakSet<ServerResponse>();
 
-/** Its length as declared, Infinity for chunks; 0 if there is none. */
+/** The declared length; Infinity for chunks, 0 without a body. */
 function expectedBytes({ headers }: IncomingMessage): number {
   if (headers["transfer-encoding"] !== undefined) return Number.POSITIVE_INFINITY;
   const length = headers["content-length"];
   return length === undefined ? 0 : Number(length);
 }
 
-/** The sender was not told yet that the body may come. */
+/** Records that the sender still waits for permission to send its body. */
 export function holdBody(request: IncomingMessage): void {
   heldBack.add(request);
 }
 
 /**
- * An answer before the body was read is the connection's last. A small body on its way is no reason: Node throws it away.
- * One that is held back is: whether it will come is not known, and the next request could be taken for it.
+ * An answer sent before the body was read must be the last of its connection. A small body that is arriving is an
+ * exception, because Node discards it. A body whose sender waits for permission is not: it may or may not arrive, and
+ * the next request could be parsed as this body.
  */
 export function closeUnlessRead(request: IncomingMessage, response: ServerResponse): void {
   if (!response.shouldKeepAlive) return;
@@ -55,13 +56,13 @@ interface Bound {
   held: Held;
 }
 
-/** @throws BodyTooLarge by its declared length alone */
+/** @throws BodyTooLarge if the declared length is too large */
 export function assertDeclaredFits(request: IncomingMessage, bytesMax: number): void {
   const bytes = expectedBytes(request);
   if (Number.isFinite(bytes) && bytes > bytesMax) throw new BodyTooLarge(bytesMax);
 }
 
-/** Takes room for what may come unasked. @throws Unavailable when there is none */
+/** Reserves room for bytes that may arrive unasked. @throws Unavailable when there is none */
 export function expectBody(request: IncomingMessage, { bytesMax, kind, held }: Bound): void {
   const bytes = expectedBytes(request);
   if (bytes === 0) return;
@@ -69,7 +70,7 @@ export function expectBody(request: IncomingMessage, { bytesMax, kind, held }: B
   held.expectBody(kind ?? (most <= smallBodyBytesMax ? "small" : "large"), Math.min(most, unaskedBytesMax));
 }
 
-/** Reads it whole, after `expectBody`. Settles in every case: read, too large, no room, or its connection has ended. */
+/** Reads the whole body, after `expectBody`. It settles in every case: complete, too large, no room, or connection ended. */
 export async function readBody(
   request: IncomingMessage,
   response: ServerResponse,
@@ -85,14 +86,14 @@ export async function readBody(
     if (closing.delete(response)) response.shouldKeepAlive = true;
     return bytes;
   } catch (refusal) {
-    // What is left of it is not read, so nothing else can be.
+    // The rest of the body is not read, so the connection cannot be used again.
     request.pause();
     response.shouldKeepAlive = false;
     throw refusal;
   }
 }
 
-/** @param allow is told of all bytes so far and throws when they are too many */
+/** @param allow is called with the number of bytes so far and throws when there are too many */
 function collect(request: IncomingMessage, allow: (bytes: number) => void): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

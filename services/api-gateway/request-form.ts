@@ -1,10 +1,10 @@
-// Requests that mean the same as others in another form, brought into the one form that all else expects.
+// Brings equivalent forms of a request into one form, which the other parts expect.
 import type { IncomingMessage } from "node:http";
 import { ServiceError } from "../shared/errors.ts";
 
 const scheme = /^https?:\/\//i;
 
-/** `GET http://host/path` is what proxies are sent, and every server has to take it (RFC 9112, 3.2.2). */
+/** `GET http://host/path` is what proxies receive, and every server must accept it (RFC 9112, 3.2.2). */
 export function toOriginForm(request: IncomingMessage): void {
   const [found] = scheme.exec(request.url ?? "") ?? [];
   if (found === undefined) return;
@@ -14,7 +14,7 @@ export function toOriginForm(request: IncomingMessage): void {
   request.url = path.startsWith("/") ? path : `/${path}`;
 }
 
-/** @throws ServiceError 415: bodies are read as they are; a few compressed kilobytes could be gigabytes */
+/** @throws ServiceError 415: bodies are not decompressed, because a few compressed kilobytes can be gigabytes */
 export function refuseEncodedBody({ headers }: IncomingMessage): void {
   const coding = headers["content-encoding"]?.trim().toLowerCase();
   if (coding !== undefined && coding !== "" && coding !== "identity")

@@ -1,6 +1,6 @@
-// How often one may call at all: a signed-in user, all users of a tenant, and an address where no token is asked for.
-// Far above what honest clients need, so that a runaway script or a thief is stopped before anything is read or written.
-// Tokens that are not good have a rate per address too. Counted in this process alone: with n gateways it is at most n times as much.
+// Rates of requests: of a signed-in user, of all users of a tenant, and of an address where no token is needed. They are far
+// above the needs of honest clients and stop a runaway script or a stolen token before anything is read or written.
+// Invalid tokens have a rate per address too. The rates are counted in this process: with n gateways they are up to n times as high.
 import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Caller } from "../shared/caller.ts";
@@ -10,9 +10,9 @@ import { addressKey } from "../shared/rate-limits.ts";
 import type { Config } from "../../host/settings/settings.ts";
 import type { Endpoint } from "./endpoint.ts";
 
-/** Some 100 bytes each. */
+/** About 100 bytes each. */
 const keysMax = 50_000;
-/** Of a body, as many as cost about what a small request does. */
+/** Bytes of a body that cost about as much as a small request. */
 const bytesPerRequest = 8_192;
 
 export class RequestRates {
@@ -21,7 +21,7 @@ export class RequestRates {
   readonly #addresses: TokenBuckets<string>;
   readonly #senders: TokenBuckets<string>;
   readonly #badTokens: TokenBuckets<string>;
-  /** Hashes of tokens that were good when they were last asked about. */
+  /** Hashes of tokens that were valid at their last check. */
   readonly #goodTokens = new LRUCache<string, true>({ max: keysMax });
 
   constructor(config: Config) {
@@ -33,7 +33,7 @@ export class RequestRates {
   }
 
   /**
-   * After who it is (401) and before whether they may (403), so that a refusal here writes nothing.
+   * Runs after authentication (401) and before the access check (403), so a refusal here writes nothing.
    * @throws TooManyRequests
    */
   take({ contract }: Endpoint, { principal, facts }: Caller): void {
@@ -43,19 +43,19 @@ export class RequestRates {
       refuseFor(this.#users.take(principal.userId, now, weight));
       refuseFor(this.#tenants.take(principal.tenantId, now, weight));
     } else {
-      // Who posts notifications is a program that may have much to say; what it says has to be signed.
+      // Notifications are posted by programs, which may send many; they have to be signed.
       const rate = contract.rawBody === undefined ? this.#addresses : this.#senders;
       refuseFor(rate.take(addressKey(facts.ip), now, weight));
     }
   }
 
   /**
-   * Asks about a token, unless its address has tried too many bad ones. They have a rate of their own, so signing in again is
-   * possible where it is spent. It is charged when the answer is known, as good ones take nothing; what was asked at once
-   * beyond it is a debt, so that it is no way round the rate. A token that was good here before is asked about in any case:
-   * its holder may share the address with who is refused.
-   * @param isBad whether an error of `ask` says that the token is not good
-   * @throws TooManyRequests, and whatever `ask` throws
+   * Checks a token, unless its address has sent too many invalid ones. Invalid tokens have a rate of their own, so signing in
+   * is still possible when it is used up. It is charged after the check, because valid tokens take nothing from it. Concurrent
+   * checks beyond the rate become a debt, so they do not get around it. A token that was valid here before is always checked:
+   * its holder may share the address with somebody whose tokens are refused.
+   * @param isBad whether an error of `ask` means that the token is invalid
+   * @throws TooManyRequests, and every error of `ask`
    */
   async whileAsking<T>(
     token: string,
@@ -80,8 +80,8 @@ export class RequestRates {
   }
 
   /**
-   * What a body of a signed-in user costs besides, before it is parsed: one of a megabyte takes as long as a hundred requests.
-   * Without a token bodies are small, and those of notifications are believed only if they are signed.
+   * Charges the body of a signed-in user, before it is parsed: a megabyte takes as long as a hundred requests.
+   * Bodies without a token are small, and notifications act only if they are signed.
    * @throws TooManyRequests
    */
   takeBody({ principal }: Caller, bytes: number): void {

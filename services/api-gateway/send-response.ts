@@ -22,7 +22,7 @@ function writeJson(response: ServerResponse, status: number, body: string | Buff
   response.end(body);
 }
 
-/** An answer to GET, as small as the client can read it. It counts in its full size until it is taken. */
+/** Sends an answer to GET, compressed as the client allows. Its full size counts until the client has read it. */
 async function sendCompressed(
   answers: AnswerBudget,
   response: ServerResponse,
@@ -32,7 +32,7 @@ async function sendCompressed(
   const bytes = Buffer.from(body);
   answers.hold(response, bytes.length);
   const compressed = await compress(bytes, coding, "each").catch(() => undefined);
-  // Its client may have gone meanwhile.
+  // The client may have disconnected meanwhile.
   if (response.destroyed) return;
   if (compressed !== undefined) response.setHeader("Content-Encoding", coding);
   writeJson(response, 200, compressed ?? bytes, (compressed ?? bytes).length);
@@ -45,7 +45,7 @@ export function sendResult(
   result: unknown,
 ): void {
   const status = endpoint?.route.status ?? 200;
-  // What anyone may look up may be kept; a sign-in's token, though it needs none, may not.
+  // Public answers may be cached. The token of a sign-in may not, although it needs no token.
   const storable = endpoint?.contract.access.who === "public" && endpoint.route.method === "GET";
   if (!storable) response.setHeader("Cache-Control", "no-store");
   const body = withoutHeaders(response, endpoint?.contract.answerHeaders, result);
@@ -53,7 +53,7 @@ export function sendResult(
     const text = JSON.stringify(body ?? null);
     if (endpoint?.route.method !== "GET") return sendJson(answers, response, status, text);
     response.appendHeader("Vary", "Accept-Encoding");
-    // Its length in characters, which is never more than in bytes.
+    // The length in characters, which is never more than the length in bytes.
     const coding = text.length < compressedBytesMin ? undefined : codingFor(headers["accept-encoding"]);
     if (coding === undefined) return sendJson(answers, response, status, text);
     return void sendCompressed(answers, response, text, coding);
@@ -62,7 +62,7 @@ export function sendResult(
   response.end();
 }
 
-/** What the contract has travel in headers goes there; @returns the rest, which is the body */
+/** Moves the fields that the contract declares as headers. @returns the remaining fields, which are the body */
 function withoutHeaders(response: ServerResponse, headers: Fields | undefined, result: unknown): unknown {
   if (headers === undefined || typeof result !== "object" || result === null) return result;
   const body = new Map(Object.entries(result));
@@ -102,7 +102,7 @@ export async function sendError(
   sendJson(answers, response, status, body);
 }
 
-/** A refusal of a signed-in user is an audit entry too, and it is written before it is told. */
+/** A refusal of a signed-in user has an audit entry, which is written before the answer is sent. */
 async function recordRefusal(record: RecordRefusal, request: GatewayRequest, code: string): Promise<void> {
   const { caller, endpoint } = request;
   if (caller?.principal.kind !== "user" || endpoint === undefined) return;

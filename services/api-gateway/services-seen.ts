@@ -1,22 +1,22 @@
-// Whether the services behind the routes were seen: until then a gateway is of no use, and not ready. Seen once is enough:
-// when they go it answers 503, and no other gateway would know better.
+// Whether this process has seen the services behind the routes. A gateway that has not seen them is of no use and not ready.
+// Seen once is enough: if they disappear later, the gateway answers 503, as every other gateway would.
 import type { ServiceBroker } from "moleculer";
 import { knownNodes } from "../shared/bus/nodes.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
 import { routes } from "./routes.ts";
 
-/** A service that this installation does not run, or that is broken, keeps nobody from all the others for longer. */
+/** A service that is missing or broken delays readiness no longer than this. */
 const patienceMs = 15_000;
-/** Others that are there have been heard by then: they say every two seconds that they are. */
+/** Within this time other processes must have been heard: each sends a heartbeat every two seconds. */
 const hearingMs = 5_000;
 const lookEveryMs = 250;
-/** Without it no request with a token is answered. */
+/** Without this service no request with a token can be answered. */
 const indispensable = "auth";
 
 export interface Seen {
   /** Services behind the routes that were never seen. */
   missing: readonly string[];
-  /** Processes beside this one. */
+  /** Other processes that were seen. */
   others: number;
   /** Messages that were not sealed with this process's BUS_SECRET. */
   foreign: number;
@@ -24,7 +24,7 @@ export interface Seen {
   namespace: string;
 }
 
-/** @returns whether the gateway is of use, and a sentence where something is wrong */
+/** @returns whether the gateway is of use, and a sentence if something is wrong */
 export function judge(seen: Seen): { isReady: boolean; sentence?: string } {
   const { missing, others, foreign, waitedMs, namespace } = seen;
   if (missing.length === 0) return { isReady: true };
@@ -45,7 +45,7 @@ export function judge(seen: Seen): { isReady: boolean; sentence?: string } {
   };
 }
 
-/** Holds the process's readiness back until then. Once it has begun it looks by itself, so that what is wrong is said. */
+/** Delays the readiness of the process. It checks again regularly, so that a problem is logged. */
 export function awaitServices(broker: ServiceBroker, runtime: Runtime): void {
   const seen = new ServicesSeen(broker, runtime);
   const { phases } = runtime;
