@@ -1,4 +1,4 @@
-// One line per request: who, what (the route's template, never the address with its query), how it ended, how long.
+// One line per request: caller, operation (the template of the route, never the path with its query), result, duration.
 import type { ServerResponse } from "node:http";
 import { levelsOf } from "../shared/log-levels.ts";
 import type { Runtime } from "../../host/process/runtime.ts";
@@ -10,7 +10,7 @@ export function accessLog({
   log,
   metrics,
 }: Runtime): (request: GatewayRequest, response: ServerResponse) => void {
-  // Redaction looks at every field of every line; these are named here, and none of them can be secret.
+  // Redaction checks every field of a line. These names are excluded, because their values cannot be secret.
   const lines = levelsOf(log).child("access", { redact: [] });
   return (request, response) => {
     const startedAt = performance.now();
@@ -34,7 +34,7 @@ export function accessLog({
       });
       endContext(request, status);
     };
-    // Events are told in the context of whoever brought the bytes.
+    // The event 'close' may be emitted in the context of another request.
     response.once("close", () => runInContext(request.context, close));
   };
 }

@@ -1,5 +1,5 @@
-// The REST interface: a table of routes to actions, and everything HTTP: limits, order of refusals, errors, request
-// ids, access log, documentation. Knows nothing of what the actions do.
+// The REST interface: a table of routes to actions, and everything about HTTP: limits, order of refusals, errors, request
+// ids, access log, documentation. It does not know what the actions do.
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Context, Service, ServiceSchema } from "moleculer";
 import ApiGateway from "moleculer-web";
@@ -30,7 +30,7 @@ import { awaitServices } from "./services-seen.ts";
 import { staticPages } from "./static-pages.ts";
 import { warnOfProxy } from "./warn-of-proxy.ts";
 
-/** Answers that are not taken yet. */
+/** Answers that their clients have not read yet. */
 const answersBytesMax = 67_108_864;
 
 type Handle = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void;
@@ -42,15 +42,15 @@ interface Gateway extends Service {
   load: Load;
   answers: AnswerBudget;
   rates: RequestRates;
-  /** The port that was taken: PORT, or any free one when that is 0. */
+  /** The port in use: PORT, or a free one when PORT is 0. */
   httpPort: number;
   closing: Promise<void> | undefined; // Begun once.
-  /** Lets nobody new in; done when all that is under way has been answered. */
+  /** Accepts no more connections; resolves when all requests in progress are answered. */
   close(): Promise<void>;
   express(): Handle; // moleculer-web's.
 }
 
-/** moleculer-web's: finds the action, runs onBeforeCall, calls, answers. Its declaration leaves the methods out. */
+/** A method of moleculer-web: finds the action, runs onBeforeCall, calls it and answers. Its type declarations lack the methods. */
 const workOn = ApiGateway.methods?.["aliasHandler"] as (
   request: GatewayRequest,
   response: ServerResponse,
@@ -91,7 +91,7 @@ function requestListener(gateway: Gateway): (incoming: IncomingMessage, response
     response.setHeader("X-Content-Type-Options", "nosniff");
     logAccess(request, response);
     if (cors(request, response) || pages(request, response)) return;
-    // moleculer-web would run the action of the method that a preflight merely asks about.
+    // For a preflight request moleculer-web would run the action of the method that the preflight asks about.
     if (request.method === "OPTIONS" || isFixedWithout(request))
       return answerError(gateway, request, response, notRouted(request));
     handle(request, response, (error) =>
@@ -100,7 +100,7 @@ function requestListener(gateway: Gateway): (incoming: IncomingMessage, response
   }
 }
 
-/** What clients hold of this process, beside their number all of it bounded by bytes. */
+/** What clients occupy in this process. Their number is bounded, and everything else is bounded in bytes. */
 function watch({ runtime: { metrics }, connections, load, answers }: Gateway): void {
   metrics?.watch("records_http_connections", "Connections that are open", () => connections.size);
   metrics?.watch("records_http_requests_held", "Requests that are worked on", () => load.requests);
@@ -110,11 +110,11 @@ function watch({ runtime: { metrics }, connections, load, answers }: Gateway): v
 
 const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, object, Gateway> = {
   name: "api-gateway",
-  // No fault is looked for here, but like every node it says how it is.
+  // This service detects no faults, but like every node it reports its state.
   mixins: [ApiGateway, detectors("api-gateway", {})],
   settings: {
     server: false,
-    // Ours was checked; moleculer-web would take whatever the client sent.
+    // Our request id was checked; moleculer-web would accept any value that the client sent.
     rootCallOptions(options: { requestID?: string }, request: GatewayRequest) {
       options.requestID = request.requestId;
     },
@@ -123,9 +123,9 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
         path: "/",
         aliases,
         mappingPolicy: "restrict",
-        // A proxy's rules for paths know one spelling of each.
+        // A proxy's path rules know one spelling of each path.
         pathToRegexpOptions: { sensitive: true },
-        // One place never overrides another: Endpoint.gather takes each parameter from where it is declared.
+        // A parameter is taken only from its declared source: see Endpoint.gather.
         mergeParams: false,
         bodyParsers: false,
         logging: false,
@@ -151,12 +151,12 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
       },
     ],
   },
-  // The gateway's own helper actions would show the routes to the bus.
+  // The gateway's own helper actions would publish the routes on the bus.
   actions: {
     listAliases: false,
     addRoute: false,
     removeRoute: false,
-    // A request's body is read once.
+    // The body of a request can be read only once.
     rest: { retryPolicy: { enabled: false } },
   },
   methods: {
@@ -166,26 +166,26 @@ const gateway: ServiceSchema<Record<string, unknown>, Record<string, unknown>, o
     sendResponse(this: Gateway, request: GatewayRequest, response: ServerResponse, result: unknown) {
       if (request.endpoint?.contract.download !== true)
         return sendResult(this.answers, request, response, result);
-      // The contract's own result shape says what it is.
+      // The contract declares the shape of the result.
       sendDownload(this.runtime, request.requestId, response, result as Download).catch((error: unknown) =>
         answerError(this, request, response, error),
       );
     },
-    /** All work on a request that has a route, from its token to its answer. */
+    /** All work on a request with a route, from checking its token to its answer. */
     async aliasHandler(this: Gateway, request: GatewayRequest, response: ServerResponse, alias: unknown) {
       request.held = this.load.enter(addressKey(request.clientIp));
       try {
         return await workOn.call(this, request, response, alias);
       } finally {
-        // Also when the client went long before.
+        // Also when the client disconnected long before.
         request.held.release();
       }
     },
-    // moleculer-web would log the error itself first, message and all; ours decides what the log may have.
+    // moleculer-web would log the error with its message first; our log decides which parts are logged.
     errorHandler(this: Gateway, request: GatewayRequest, response: ServerResponse, error: unknown) {
       answerError(this, request, response, routingError(request, error));
     },
-    // Query strings are parsed by the endpoint, strictly; here only the path is needed.
+    // The endpoint parses the query string strictly; here only the path is needed.
     parseQueryString(request: GatewayRequest) {
       return { query: {}, url: request.url?.split("?")[0] ?? "/" };
     },

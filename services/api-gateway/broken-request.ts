@@ -1,5 +1,5 @@
-// What is no HTTP, or too long, or too slow in coming: Node refuses it before any handler of ours could, with an empty
-// body. Here it is refused in the words of all other refusals. Nothing of it is logged: it may be anything.
+// Requests that are not HTTP, too long or too slow. Node refuses them before a handler runs, with an empty body. This file
+// answers them in the same form as all other refusals. Their content is not logged, because it may be anything.
 import { randomUUID } from "node:crypto";
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
@@ -44,13 +44,13 @@ function bodyOf({ detail, code }: Refusal): string {
   return JSON.stringify({ detail, code });
 }
 
-/** Answers what Node's parser and clocks refuse, and closes the connection. */
+/** Answers what Node's parser and timeouts refuse, and closes the connection. */
 export function answerBrokenRequests(server: Server): void {
   server.on("clientError", (error: Error & { code?: string }, socket: Socket) => {
-    // An answer that is under way on this connection would be broken by a second one; Node keeps it there.
+    // A second answer would break the one that is being sent; Node keeps that one on the socket.
     const { _httpMessage: underWay } = socket as Socket & { _httpMessage?: ServerResponse | null };
     if (underWay?.req.complete === true && !underWay.headersSent && socket.writable) {
-      // What is broken stands behind a request that is not: that one is answered, and nothing after it.
+      // The invalid bytes follow a valid request: that one is answered, and nothing after it.
       underWay.shouldKeepAlive = false;
       stopParsing(socket);
       return;
@@ -70,7 +70,7 @@ export function answerBrokenRequests(server: Server): void {
   });
 }
 
-/** HTTP/1.1 demands one Host, and of more headers than we take the last ones are not seen; @returns whether it was refused */
+/** HTTP/1.1 requires exactly one Host, and Node ignores headers beyond its maximum. @returns whether the request was refused */
 export function refusedForHeaders(request: IncomingMessage, response: ServerResponse): boolean {
   const refusal = headersRefusal(request);
   if (refusal === undefined) return false;
@@ -81,14 +81,14 @@ export function refusedForHeaders(request: IncomingMessage, response: ServerResp
 }
 
 function headersRefusal({ headers, rawHeaders, httpVersion }: IncomingMessage): Refusal | undefined {
-  // A name and a value each.
+  // Each header is a name and a value.
   if (rawHeaders.length > 2 * headersMax) return headersTooLarge;
-  // Of two Node would take the first, and a proxy before us perhaps the other.
+  // Of two Host headers Node would take the first, and a proxy in front of it perhaps the second.
   if (hostsIn(rawHeaders) > 1) return malformed;
   return headers.host === undefined && httpVersion !== "1.0" ? malformed : undefined;
 }
 
-/** @param rawHeaders names and values in turn */
+/** @param rawHeaders names and values alternately */
 function hostsIn(rawHeaders: readonly string[]): number {
   let count = 0;
   for (let at = 0; at < rawHeaders.length; at += 2)

@@ -1,4 +1,4 @@
-// Cross-origin calls, for the origins the settings name; others simply get no CORS headers. No cookies are involved.
+// Cross-origin requests from the origins in the settings. Other origins get no CORS headers. No cookies are used.
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 const preflightSeconds = "600";

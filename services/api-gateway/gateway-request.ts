@@ -1,4 +1,4 @@
-// What hangs on an HTTP request while it is answered.
+// Properties of an HTTP request while it is answered.
 import type { IncomingMessage } from "node:http";
 import type { WorkContext } from "../shared/tracing.ts";
 import type { Caller } from "../shared/caller.ts";
@@ -6,24 +6,24 @@ import type { Endpoint } from "./endpoint.ts";
 import type { Held } from "./load.ts";
 
 export interface GatewayRequest extends IncomingMessage {
-  /** The address as it came; moleculer-web's. */
+  /** The URL as it was sent; a property of moleculer-web. */
   originalUrl?: string;
   requestId: string;
-  /** For its log lines and, where it is recorded, its trace. */
+  /** Context of its log lines and, if it is recorded, of its trace. */
   context: WorkContext;
   clientIp: string | null;
-  /** Set once a route was found. */
+  /** Set once the route is known. */
   endpoint?: Endpoint;
-  /** Set while it is worked on. */
+  /** Set while the request is in progress. */
   held?: Held;
   pathParams?: Record<string, unknown>;
-  /** Set once the token's holder is known. */
+  /** Set once the holder of the token is known. */
   caller?: Caller;
-  /** The code of the error it was answered with, for the access log. */
+  /** The code of the error in its answer, for the access log. */
   errorCode?: string;
-  /** moleculer-web's: first what the path held, then what the action is called with. */
+  /** A property of moleculer-web: first the parameters of the path, then those of the call. */
   $params: Record<string, unknown> & { params?: Record<string, unknown> };
-  /** moleculer-web's: the action on the node that is to be called. */
+  /** A property of moleculer-web: the action on the chosen node. */
   $endpoint?: unknown;
   $alias?: { path: string; method: string };
 }

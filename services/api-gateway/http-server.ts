@@ -6,20 +6,20 @@ import { type ConnectionBounds, Connections } from "./connections.ts";
 import { bufferedBytes, closeUnlessRead, holdBody } from "./read-body.ts";
 import { errorCode, StartError } from "../shared/start-error.ts";
 
-/** Deadlines count from a request's first byte (a connection's first from its opening), however it then drips. */
+/** Deadlines start at the first byte of a request (for the first request, when the connection opens), however slowly it arrives. */
 const deadlines = {
   headersTimeout: 8_000,
   /** Headers and body together. */
   requestTimeout: 12_000,
-  /** How often both are looked at. */
+  /** Interval of the check of both deadlines. */
   connectionsCheckingInterval: 1_000,
 };
 const limits = {
   keepAliveTimeout: 65_000,
   maxHeaderSize: 16_384,
-  /** Of a body that nobody reads yet, no more is taken from the system than what came with the headers. */
+  /** While nobody reads a body, no more of it is read from the system than the bytes that came with the headers. */
   highWaterMark: bufferedBytes,
-  /** Seen to below, in our own words. */
+  /** Checked below, with a readable answer. */
   requireHostHeader: false,
 };
 const connectionsMax = 10_000;
@@ -42,9 +42,9 @@ export function createHttpServer(
   });
   const take: RequestListener = (request, response) => connections.take(request, response);
   const server = createServer({ ...limits, ...times }, take);
-  // An expectation we do not know is one we need not meet; Node would answer 417 without a word.
+  // An unknown expectation may be ignored; Node would answer 417 with an empty body.
   server.on("checkExpectation", take);
-  // Node would say at once that the body may come.
+  // Node would send "100 Continue" at once.
   server.on("checkContinue", (request, response) => {
     holdBody(request);
     take(request, response);
@@ -52,14 +52,14 @@ export function createHttpServer(
   answerBrokenRequests(server);
   admitFirst(server, connections);
   server.maxConnections = connectionsMax;
-  // Node drops what is beyond without a word; refusedForHeaders has one.
+  // Node drops further headers silently; refusedForHeaders answers.
   server.maxHeadersCount = headersMax + 1;
   const watch = setInterval(() => connections.endStalled(), stalledEveryMs).unref();
   server.once("close", () => clearInterval(watch));
   return { server, connections };
 }
 
-/** HTTP gets no connection that may not stay: a parser costs more than the refusal. */
+/** A connection beyond the bounds is closed before it gets a parser, which costs more than the refusal. */
 function admitFirst(server: Server, connections: Connections): void {
   const toHttp = server.listeners("connection");
   server.removeAllListeners("connection");
@@ -78,7 +78,7 @@ export function listen(server: Server, port: number, host: string): Promise<numb
   });
 }
 
-/** Told before anything is made for a start that could only fail. @throws StartError */
+/** Checked before anything is prepared for a start that would fail. @throws StartError */
 export async function assertMayListen(port: number, host: string): Promise<void> {
   const trial = createServer();
   await listen(trial, port, host);
@@ -96,13 +96,13 @@ function listenError(error: Error, port: number, host: string): Error {
   return error;
 }
 
-/** Takes no new connection, lets requests under way finish, then closes what is left. */
+/** Accepts no more connections, lets requests in progress finish, then closes the remaining connections. */
 export function closeServer(server: Server, drainMsMax: number): Promise<void> {
   return new Promise((resolve) => {
     const late = setTimeout(() => server.closeAllConnections(), drainMsMax);
-    // Else a client that is busy on its connection would go on until it is cut off.
+    // Otherwise a busy client would use its connection until it is cut off.
     server.prependListener("request", (_request, response) => response.setHeader("Connection", "close"));
-    // Those that were busy until now.
+    // Connections that were busy until now.
     const idle = setInterval(() => server.closeIdleConnections(), idleEveryMs);
     server.close(() => {
       clearTimeout(late);

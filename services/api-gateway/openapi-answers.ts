@@ -1,4 +1,4 @@
-// How operations can answer, as OpenAPI writes it. Which refusals there are stands in refusals-of.ts.
+// The answers of operations in OpenAPI. The refusals themselves come from refusals-of.ts.
 import type { ActionContract } from "../shared/bus/bus.ts";
 import { type Lift, toJsonSchema } from "../shared/params/json-schema.ts";
 import { object } from "../shared/params/results.ts";
@@ -6,7 +6,7 @@ import { listOf, oneOf, text } from "../shared/params/rules.ts";
 import { type ErrorStatus, errorStatuses, refusalsOf, usualCodes } from "./refusals-of.ts";
 import type { Route } from "./routes.ts";
 
-/** What every error but 422 is answered with. @param codes what `code` may be; none: any word */
+/** The body of every error except 422. @param codes possible values of `code`; an empty list allows any */
 export function errorShape(codes: readonly string[], name: string) {
   const description = "A word for programs; it stays the same when sentences change.";
   const [first, ...rest] = codes;
@@ -27,7 +27,7 @@ const faultShape = object(
   },
   { name: "ValidationError" },
 );
-/** Named as FastAPI names it. */
+/** Named as in FastAPI. */
 export const validationErrorShape = object({ detail: listOf(faultShape) }, { name: "HTTPValidationError" });
 
 interface Answer {
@@ -63,7 +63,7 @@ const answers: Readonly<Record<ErrorStatus, Answer>> = {
   },
 };
 
-/** A file, of which nothing is said but that it is one. */
+/** A file, without a further description. */
 export const fileAnswer = {
   description: "The file.",
   headers: { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } },
@@ -80,7 +80,7 @@ function errorAnswer(status: ErrorStatus, codes: readonly string[], schemaName: 
   return { description, headers, content: { "application/json": { schema: toJsonSchema(shape, lift) } } };
 }
 
-/** By status; what an operation answers like most others is a component. @param operationName "UsersCreate" */
+/** By status. An answer that most operations share is a component. @param operationName "UsersCreate" */
 export function errorAnswers(
   route: Route,
   contract: ActionContract,
@@ -110,7 +110,7 @@ export function successAnswer(status: number, { result, answerHeaders }: ActionC
   };
 }
 
-/** The components that the references of this file point to. */
+/** The components that this file refers to. */
 export function answerComponents(lift: Lift): { responses: object; headers: object } {
   const shared = errorStatuses.filter((status) => status === 422 || status in usualCodes);
   const responses = shared.map((status) => {

@@ -7,7 +7,7 @@ import { schemaName } from "../shared/params/schema-name.ts";
 import { errorAnswers, fileAnswer, successAnswer } from "./openapi-answers.ts";
 import { contractOf, type Route } from "./routes.ts";
 
-/** @param signIn the example body of the one operation that everybody tries first */
+/** @param signIn the example body of the operation that everybody tries first */
 export function operationOf(route: Route, operationId: string, lift: Lift, signIn: object): object {
   const contract = contractOf(route);
   const { access, summary } = contract;
@@ -31,7 +31,7 @@ export function operationOf(route: Route, operationId: string, lift: Lift, signI
   };
 }
 
-/** Who may call, as one sentence; throws for what is not meant to have a route. */
+/** Who may call, as one sentence. @throws for an access that no route should have */
 function describeAccess(access: Access): string {
   switch (access.who) {
     case "public":
@@ -52,7 +52,7 @@ function inWords(words: readonly string[]): string {
 
 type Body = NonNullable<ReturnType<typeof parametersAndBody>["requestBody"]>;
 
-/** A body is asked for even where all its fields may be absent, unless the contract says that it may be left out. */
+/** A body is required even if all its fields are optional, unless the contract says that it may be left out. */
 function bodyOf(
   { action }: Route,
   { bodyOptional, example: own }: ActionContract,

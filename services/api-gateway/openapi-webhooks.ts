@@ -1,5 +1,4 @@
-// What the service itself sends: one webhook per kind of event, as OpenAPI 3.1 describes them, so that receivers can be
-// generated too.
+// The requests that the service itself sends: one OpenAPI 3.1 webhook per kind of event, so that receivers can be generated.
 import { type EventKind, eventKinds } from "../shared/event-kinds.ts";
 import { eventDescriptions, namedPayload } from "../shared/event-payloads.ts";
 import { type Lift, toJsonSchema } from "../shared/params/json-schema.ts";

@@ -1,5 +1,5 @@
-// The OpenAPI 3.1 description of the interface, made from the route table and the contracts: nothing in it is written
-// twice, so it cannot disagree with what the gateway does.
+// The OpenAPI 3.1 description of the interface. It is generated from the route table and the contracts, so it cannot differ
+// from what the gateway does.
 import type { JsonSchema } from "../shared/params/json-schema.ts";
 import { publishedDemoPassword } from "../shared/demo-sign-in.ts";
 import { version } from "../shared/version.ts";
@@ -9,9 +9,9 @@ import { openApiWebhooks } from "./openapi-webhooks.ts";
 import type { Method, Route } from "./routes.ts";
 
 export interface DocumentFacts {
-  /** Where clients reach the service, without a slash at its end. */
+  /** The public address of the service, without a trailing slash. */
   publicUrl: string;
-  /** The sign-in example works as it stands where the demo accounts have their published password. */
+  /** Whether the sign-in example works unchanged: the demo accounts have their published password. */
   demoSignIn: boolean;
 }
 
@@ -37,7 +37,7 @@ is 404. \`HEAD\` is answered wherever \`GET\` is, but for files.
 **Every answer** carries \`X-Request-Id\`, the name under which logs and the audit log know the call. Points in time are
 ISO 8601 in UTC.`;
 
-/** @returns the document as a plain JSON value; throws where two different schemas claim one name */
+/** @returns the document as a plain JSON value. @throws when two different schemas have the same name */
 export function openApiDocument(routes: readonly Route[], facts: DocumentFacts): object {
   const schemas = new Schemas();
   const operationIds = new Set<string>();
@@ -45,7 +45,7 @@ export function openApiDocument(routes: readonly Route[], facts: DocumentFacts):
   for (const route of routes) {
     const operationId = uniqueId(route, operationIds);
     const operation = operationOf(route, operationId, schemas.lift, signInExample(facts));
-    // Lower-casing one of four literals gives the lower-case literal.
+    // The lower case of one of four literals is one of four lower-case literals.
     const verb = route.method.toLowerCase() as Lowercase<Method>;
     paths[route.path] = { ...paths[route.path], [verb]: operation };
   }
@@ -79,7 +79,7 @@ export function openApiDocument(routes: readonly Route[], facts: DocumentFacts):
   };
 }
 
-/** One action may stand under two paths; the second is told apart by the words of its path. */
+/** An action may have two paths; the id of the second includes the words of its path. */
 function uniqueId({ action, path }: Route, taken: Set<string>): string {
   const words = path.replace(/^\/api\//, "").replaceAll(/\W+/g, "_");
   const id = taken.has(action) ? `${action}.${words}` : action;
@@ -87,7 +87,7 @@ function uniqueId({ action, path }: Route, taken: Set<string>): string {
   return id;
 }
 
-/** The first is the host the document was loaded from, so that trying a call works under any name of it. */
+/** The first server is the host that served the document, so trying a call works under any name of it. */
 function serversOf({ publicUrl }: DocumentFacts): object[] {
   const { pathname } = new URL(publicUrl);
   return [
@@ -96,7 +96,7 @@ function serversOf({ publicUrl }: DocumentFacts): object[] {
   ];
 }
 
-/** As people need them: sign in, daily work, administration, what is told to others, operating. */
+/** In the order in which people need them: sign-in, daily work, administration, notifications, operating. */
 const groupsInOrder = [
   "Authentication",
   "Current user",
@@ -115,7 +115,7 @@ const groupsInOrder = [
   "Health",
 ];
 
-/** A group that has no place above comes last. */
+/** A group that is not listed above comes last. */
 function tagsOf(routes: readonly Route[]): object[] {
   const there = new Set(["Events", ...routes.map(({ group }) => group)]);
   const known = groupsInOrder.filter((name) => there.has(name));

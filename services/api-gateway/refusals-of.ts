@@ -1,12 +1,12 @@
-// What an operation can refuse with: statuses, and the codes of each. Most follow by rule from the contract, so that a new
-// route is described without anybody thinking of it; what an action decides for itself its contract states (`refuses`).
+// The statuses and codes with which an operation can refuse. Most follow from the contract by rules, so a new route is
+// described automatically. The codes that an action decides itself are declared in its contract (`refuses`).
 import type { ActionContract } from "../shared/bus/bus.ts";
 import type { Route } from "./routes.ts";
 
 export const errorStatuses = [400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 431, 503] as const;
 export type ErrorStatus = (typeof errorStatuses)[number];
 
-/** What the gateway, the bus and the database refuse with, whatever the action. */
+/** Refusals of the gateway, the bus and the database, for every action. */
 export const usualCodes: Readonly<Partial<Record<ErrorStatus, readonly string[]>>> = {
   400: ["malformed_request", "request_aborted"],
   401: ["not_authenticated", "invalid_token"],
@@ -20,7 +20,7 @@ export const usualCodes: Readonly<Partial<Record<ErrorStatus, readonly string[]>
   503: ["unavailable", "busy", "overloaded", "answer_too_large", "tenant_restoring"],
 };
 
-/** @returns ascending by status; 422 has no codes, as its answer lists faults */
+/** @returns in ascending order of status; 422 has no codes, because its answer lists the failures */
 export function refusalsOf({ path: address }: Route, contract: ActionContract): Map<ErrorStatus, string[]> {
   const { access, path = {}, query = {}, header = {}, body, rawBody, refuses = {} } = contract;
   const byRole = access.who === "roles";

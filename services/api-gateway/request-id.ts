@@ -1,4 +1,4 @@
-// Every request has an id, answered in X-Request-Id, logged and audited. A client's own is taken if it is harmless.
+// Every request has an id: it is returned in X-Request-Id, logged and audited. A client's own id is used if it is harmless.
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 

@@ -1,4 +1,4 @@
-// The route table made ready: moleculer-web's aliases, the endpoint behind each, and what to say of a path that has none.
+// The compiled route table: the aliases of moleculer-web, the endpoint of each route, and the answer for a path without one.
 import { ServiceError } from "../shared/errors.ts";
 import { Endpoint } from "./endpoint.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
@@ -7,10 +7,10 @@ import { contractOf, routes } from "./routes.ts";
 const aliasOf = ({ method, path }: { method: string; path: string }) =>
   `${method} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`;
 
-/** HEAD is GET without the body. Not of files: what asks for one may spend the link to it. */
+/** HEAD is GET without the body. Not for files: a request for a file may use up its link. */
 const headsOf = routes.filter((route) => route.method === "GET" && contractOf(route).download !== true);
 
-/** "GET /api/users/me" → "users.me", as moleculer-web takes it: it looks them up in order, so HEAD comes last. */
+/** "GET /api/users/me" → "users.me", as moleculer-web expects it. It searches in order, so HEAD comes last. */
 export const aliases: Record<string, string> = Object.fromEntries([
   ...routes.map((route) => [aliasOf(route), route.action]),
   ...headsOf.map((route) => [aliasOf({ ...route, method: "HEAD" }), route.action]),
@@ -35,7 +35,7 @@ const fixed = new Map(
   templates.filter(({ isFixed }) => isFixed).map(({ parts, allow }) => [parts.join("/"), new Set(allow)]),
 );
 
-/** A parameter stands for one part of a path, whatever it is, but something that can be read. */
+/** A parameter matches one non-empty part of a path. */
 function matches(template: readonly string[], parts: readonly string[]): boolean {
   if (template.length !== parts.length) return false;
   return template.every((part, at) => (part.startsWith("{") ? isReadable(parts[at]) : part === parts[at]));
@@ -49,13 +49,13 @@ function isReadable(part = ""): boolean {
   }
 }
 
-/** As moleculer-web cuts it: a slash at the end is none. */
+/** Removes a trailing slash, as moleculer-web does. */
 function pathOf(address: string | undefined): string {
   const path = address?.split("?", 1)[0] ?? "/";
   return path.endsWith("/") ? path.slice(0, -1) : path;
 }
 
-/** A path that stands in the table as it is has these methods only, though another route's parameter would take its last part. */
+/** A path that is listed literally has only these methods, even if a parameter of another route would match its last part. */
 export function isFixedWithout({ url, method = "" }: GatewayRequest): boolean {
   return fixed.get(pathOf(url))?.has(method) === false;
 }
@@ -76,7 +76,7 @@ export function endpointOf({ $alias: alias }: GatewayRequest): Endpoint {
 
 /** 405 when the path exists with other methods, else 404. */
 export function notRouted(request: GatewayRequest): ServiceError {
-  // moleculer-web cuts the address it looks up, so that "//api" would pass for "/api".
+  // moleculer-web normalises the address it looks up, so "//api" would match "/api".
   const path = pathOf(request.originalUrl ?? request.url);
   const parts = path.split("/");
   const found = templates.filter(({ parts: template }) => matches(template, parts));
@@ -85,7 +85,7 @@ export function notRouted(request: GatewayRequest): ServiceError {
   return new MethodNotAllowed([...allow]);
 }
 
-/** What went wrong before a route was found (a path that cannot be decoded) names nothing. */
+/** An error before a route was found (a path that cannot be decoded) names no operation. */
 export function routingError(request: GatewayRequest, error: unknown): unknown {
   if (request.endpoint !== undefined || error instanceof ServiceError) return error;
   const isRouting =

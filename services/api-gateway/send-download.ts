@@ -1,5 +1,5 @@
-// A file for a client, passed on as it comes: fetched from the process that has it, opened chunk by chunk, each proved before
-// it is told. Nothing is kept but what is on its way; a client that goes ends all of it.
+// Streams a file to a client: it is fetched from the process that has it and decrypted chunk by chunk. A chunk is sent only
+// after its authentication. Nothing is buffered but the current chunks, and everything ends when the client disconnects.
 import { createSecretKey } from "node:crypto";
 import { get, type IncomingMessage, type ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
@@ -10,14 +10,14 @@ import type { Runtime } from "../../host/process/runtime.ts";
 
 const answerMsMax = 10_000;
 
-/** @throws Unavailable while nothing has been sent; afterwards the connection is cut, which no client takes for the end */
+/** @throws Unavailable before the first byte; later the connection is cut, which no client mistakes for the end of the file */
 export async function sendDownload(
   { log }: Runtime,
   requestId: string,
   response: ServerResponse,
   download: Download,
 ): Promise<void> {
-  // Each part of the way to the client listens to its end; with those who do so already they are more than Node's usual ten.
+  // Each stage of the pipeline adds listeners, together more than Node's default maximum of ten.
   response.setMaxListeners(20);
   const gone = new AbortController();
   response.once("close", () => gone.abort());

@@ -1,10 +1,10 @@
-// Something of which there is so much and no more (requests under way, bytes of bodies), and of which one address or user may hold
-// a part only, so that nobody shuts all others out.
+// A bounded resource (requests in progress, bytes of bodies) of which one address or user may use only a part, so that nobody
+// locks out all others.
 
 export class Share<Key extends string | number = string> {
   readonly #max: number;
   readonly #perHolderMax: number;
-  /** Who holds something, and how much. */
+  /** The amount that each holder uses. */
   readonly #held = new Map<Key, number>();
   #taken = 0;
 
@@ -17,7 +17,7 @@ export class Share<Key extends string | number = string> {
     return this.#taken;
   }
 
-  /** @returns whether so much was left; if not, nothing has been taken */
+  /** @returns whether the amount was available; if not, nothing was taken */
   take(holder: Key, amount: number): boolean {
     const own = (this.#held.get(holder) ?? 0) + amount;
     if (own > this.#perHolderMax || this.#taken + amount > this.#max) return false;

@@ -1,5 +1,5 @@
-// Pages and files beside the API. The path of a request is only ever looked up in a fixed table, never made into the
-// path of a file, so there is nothing to climb out of.
+// Pages and files beside the API. The path of a request is looked up in a fixed table and never used as the path of a file,
+// so path traversal is impossible.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Config } from "../../host/settings/settings.ts";
 import { ServiceError } from "../shared/errors.ts";
@@ -10,12 +10,12 @@ import { openApiDocument } from "./openapi.ts";
 import { type Page, pageOf, readPages } from "./pages/page-files.ts";
 import { routes } from "./routes.ts";
 
-/** The access log names the code of a refusal. */
+/** The access log shows the code of a refusal. */
 type Logged = IncomingMessage & { errorCode?: string };
 
 const notAllowed = toErrorResponse(new ServiceError(405, "method_not_allowed", "Method not allowed"));
 
-/** @returns a handler that says whether it has answered the request */
+/** @returns a handler that returns whether it answered the request */
 export function staticPages(config: Config): (request: Logged, response: ServerResponse) => boolean {
   const pages = readPages();
   pages.set("/openapi.json", pageOf(describeInterface(config), "application/json; charset=utf-8"));
@@ -37,7 +37,7 @@ async function send(page: Page, request: IncomingMessage, response: ServerRespon
   const coding =
     page.bytes.length < compressedBytesMin ? undefined : codingFor(request.headers["accept-encoding"]);
   for (const [name, value] of Object.entries(page.headers)) response.setHeader(name, value);
-  // Each form of a page has a tag of its own.
+  // Each encoding of a page has its own ETag.
   const tag = coding === undefined ? page.tag : `${page.tag}.${coding}`;
   response.setHeader("ETag", `"${tag}"`);
   response.appendHeader("Vary", "Accept-Encoding");
@@ -54,7 +54,7 @@ async function send(page: Page, request: IncomingMessage, response: ServerRespon
   response.end(request.method === "HEAD" ? undefined : bytes);
 }
 
-/** Made when it is first asked for, and kept: there are a dozen pages and two codings. */
+/** Created at the first request and kept: there are a dozen pages and two encodings. */
 function compressed(page: Page, coding: Coding): Promise<Buffer> {
   const known = page.compressed.get(coding);
   if (known !== undefined) return known;
@@ -63,7 +63,7 @@ function compressed(page: Page, coding: Coding): Promise<Buffer> {
   return made;
 }
 
-/** `If-None-Match` is a list, and compares weakly. */
+/** `If-None-Match` is a list; the comparison is weak. */
 function isKnown(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   return header.split(",").some((each) => ["*", etag].includes(each.trim().replace(/^W\//, "")));

@@ -1,19 +1,19 @@
-// Who holds the tokens of requests is asked on the bus, and a question costs as much as the action that follows. So what
-// comes in one turn of the event loop is asked by one call. Each token is checked as if it were alone: its bytes, its session
-// read from the database after the request came. A lone request asks alone, and so does a process that holds `auth` itself,
-// and one whose neighbours are of a version that answers one token at a time.
+// Checks tokens over the bus. A check costs as much as the action that follows, so the tokens of one turn of the event
+// loop are checked by one call. Each token is checked as if it were alone: its bytes, and its session read from the database
+// after the request arrived. A single request is checked alone, and so are all requests of a process that runs `auth` itself,
+// and of one whose neighbours run a version that checks one token at a time.
 import type { Context, ServiceBroker } from "moleculer";
 import type { Caller } from "../shared/caller.ts";
 import { sessionEnded } from "../shared/errors.ts";
 import type { SessionHolder } from "../shared/session-check.ts";
 import { currentContext, detached, runInOneOf, type WorkContext } from "../shared/tracing.ts";
 
-/** Of one call: headers of 16 kB are no more than the bus takes in one message. */
+/** Tokens of one call: headers of 16 kB are no more than one message on the bus may hold. */
 const tokensMax = 32;
 
 interface Answer {
   holder: SessionHolder | null;
-  /** Another process may have the key that it was signed with. */
+  /** Another process may know the key that signed it. */
   unsure: boolean;
 }
 
@@ -26,7 +26,7 @@ interface Question {
   reject(error: unknown): void;
 }
 
-// What Moleculer does not declare.
+// Declarations that Moleculer lacks.
 interface Endpoints {
   hasAvailable(): boolean;
   hasLocal(): boolean;
@@ -35,7 +35,7 @@ interface Endpoints {
 class TokenQuestions {
   #waiting: Question[] = [];
 
-  /** @throws Unauthorized when nobody holds it, and what the bus says when `auth` is not there */
+  /** @throws Unauthorized for an invalid token, and the error of the bus when `auth` is unavailable */
   ask(ctx: Context, token: string, caller: Caller): Promise<SessionHolder> {
     if (!isAskedTogether(ctx.broker)) return askAlone(ctx, token, caller);
     return new Promise((resolve, reject) => {
@@ -61,7 +61,7 @@ export function tokenQuestionsOf(broker: ServiceBroker): TokenQuestions {
 }
 
 function isAskedTogether({ registry }: ServiceBroker): boolean {
-  // Moleculer declares what it answers without its methods.
+  // Moleculer declares the return value without its methods.
   const endpoints = registry.getActionEndpoints("auth.authenticate_all") as Endpoints | undefined;
   return endpoints?.hasAvailable() === true && !endpoints.hasLocal();
 }
