@@ -1,4 +1,4 @@
-// Administration of the cache: each operation calls every node and combines the answers. A node that does not
+// The administration of the cache. Each operation calls every node and combines the answers. A node that does not
 // answer is left out. That is safe, because readers compare every cached value with the database.
 import type { AuditChanges } from "../shared/audit-changes.ts";
 import type { Call } from "../shared/bus/bus.ts";

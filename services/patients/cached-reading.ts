@@ -26,13 +26,13 @@ const formatVersion = 1;
 const nameOf = (part: Part) => `memory.${part}.${formatVersion}` as const;
 
 const partsOf = perRuntime(({ config }) => ({
-  cache: new CacheClient(config),
+  cacheClient: new CacheClient(config),
   loading: new Map<string, Promise<CachedContent<unknown> | undefined>>(),
 }));
 
 /** Whether the cache is switched off by its setting. */
 export function isCacheOff(call: Call<unknown>): boolean {
-  return partsOf(call.runtime).cache.isOff;
+  return partsOf(call.runtime).cacheClient.isOff;
 }
 
 /**
@@ -45,11 +45,11 @@ export async function readThroughCache<T>(
   cacheKey: CacheKey,
   load: () => Promise<CachedContent<T> | undefined>,
 ): Promise<CachedContent<T> | undefined> {
-  const { cache, loading } = partsOf(call.runtime);
-  const taken = await cache.take(call, cacheKey);
+  const { cacheClient, loading } = partsOf(call.runtime);
+  const taken = await cacheClient.take(call, cacheKey);
   const opened = taken && (await openCached<T>(call, cacheKey, taken));
   if (opened !== undefined) return opened;
-  if (taken !== undefined) cache.drop(call, cacheKey, taken.stamp, true);
+  if (taken !== undefined) cacheClient.drop(call, cacheKey, taken.stamp, true);
   const key = `${cacheKey.tenantId}|${cacheKey.patientId}|${cacheKey.part}`;
   // All callers load the same part under this key, so the type is the same.
   const running = loading.get(key) as Promise<CachedContent<T> | undefined> | undefined;
@@ -65,7 +65,7 @@ export function dropOutdated(
   cacheKey: CacheKey,
   { stamp, taken = false }: CachedContent<unknown>,
 ): void {
-  partsOf(call.runtime).cache.drop(call, cacheKey, stamp, taken);
+  partsOf(call.runtime).cacheClient.drop(call, cacheKey, stamp, taken);
 }
 
 /** Seals a value for the cache. @returns undefined when it is too large */
@@ -91,7 +91,7 @@ async function loadAndPut<T>(
   const value =
     (await sealContent(call, cacheKey, loaded)) ??
     (await sealContent(call, cacheKey, { ...loaded, content: null }));
-  if (value !== undefined) partsOf(call.runtime).cache.put(call, cacheKey, value);
+  if (value !== undefined) partsOf(call.runtime).cacheClient.put(call, cacheKey, value);
   return loaded;
 }
 

@@ -21,7 +21,7 @@ const terminals: Terminal[] = [];
 /** One that outlives a failed test is closed. */
 function inTerminal(command: string, env: Record<string, string>): Terminal {
   const { PATH = "" } = process.env;
-  const terminal = openTerminal(`stty cols 150; exec '${process.execPath}' services/${command}`, root, {
+  const terminal = openTerminal(`stty cols 150; exec '${process.execPath}' operators/${command}`, root, {
     ...env,
     PATH,
   });
