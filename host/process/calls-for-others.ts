@@ -16,7 +16,7 @@ export class CallsForOthers {
     return this.#count;
   }
 
-  note(action: string, { principal }: Caller): void {
+  add(action: string, { principal }: Caller): void {
     if (principal.kind === "system" || authentication.includes(action)) return;
     if (watching.some((prefix) => action.startsWith(prefix))) return;
     this.#count++;

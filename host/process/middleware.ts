@@ -112,7 +112,7 @@ function guardedAction(next: Handler, action: RecordsAction, runtime: Runtime): 
       const told = Caller.read(sent);
       assertAccess(action.access, told);
       if (told === undefined) throw new Forbidden();
-      runtime.callsForOthers.note(action.name, told);
+      runtime.callsForOthers.add(action.name, told);
       const caller = await currentCaller(action, told, ctx.broker);
       if (caller !== told) assertAccess(action.access, caller);
       if (action.namesTenant === true) assertOwnTenant(caller, ctx.params);

@@ -15,7 +15,6 @@ export async function databaseMs(database: Pick<Database, "readOne">): Promise<n
 
 /** For a change that writes down when it was. */
 export async function changedAt(change: PlainChange): Promise<Date> {
-  const [row] = await change.execute<{ ms: number }>(text);
-  if (row === undefined) throw new Error("the database did not tell the time");
-  return new Date(row.ms);
+  const { ms } = await change.one<{ ms: number }>(text);
+  return new Date(ms);
 }
