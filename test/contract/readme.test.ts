@@ -75,6 +75,12 @@ it.each(pages.filter((page) => page !== "CHANGELOG.md"))("the sources that %s na
   expect(named.filter((name) => !examples.test(name) && !isThere(page, name))).toEqual([]);
 });
 
+it.each(pages.filter((page) => page !== "CHANGELOG.md"))("the tests that %s runs are there", (page) => {
+  const text = readFileSync(join(root, page), "utf8");
+  const run = [...text.matchAll(/ (test\/[\w./-]+)(?=[` ])/g)].map(([, path = ""]) => path);
+  expect(run.filter((path) => !files.some((file) => file.startsWith(path)))).toEqual([]);
+});
+
 describe("ARCHITECTURE.md", () => {
   const text = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
   it("stays an overview", () => {
